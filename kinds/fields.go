@@ -1,0 +1,53 @@
+package kinds
+
+import "strconv"
+
+// FieldLabels returns the labels that a field selector may use.
+func (k *Kind) FieldLabels() []string {
+	labels := []string{"metadata.name"}
+	if k.Namespaced || !k.Custom { // built-in kinds allow it in any scope
+		labels = append(labels, "metadata.namespace")
+	}
+	for _, s := range k.selectable {
+		labels = append(labels, s.label)
+	}
+	return labels
+}
+
+// Field returns the value of a field label of an object. ok is false for a
+// label that is not selectable; a field that is not there is "".
+func (k *Kind) Field(obj map[string]any, label string) (value string, ok bool) {
+	switch label {
+	case "metadata.name":
+		return text(child(obj, "metadata"), "name"), true
+	case "metadata.namespace":
+		return text(child(obj, "metadata"), "namespace"), k.Namespaced || !k.Custom
+	}
+	for _, s := range k.selectable {
+		if s.label != label {
+			continue
+		}
+		last := len(s.path) - 1
+		for _, name := range s.path[:last] {
+			obj = child(obj, name)
+		}
+		return scalarText(obj[s.path[last]]), true
+	}
+	return "", false
+}
+
+// scalarText renders what a selectable field may be.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}

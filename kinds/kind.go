@@ -1,0 +1,139 @@
+package kinds
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Kind is one served group, version and resource. It is immutable and shared:
+// callers must not change it or what it points to.
+type Kind struct {
+	// Group is "" for the core group.
+	Group, Version string
+	// Resource is the plural name, as in URLs.
+	Resource, Singular string
+	Kind, ListKind     string
+	// APIVersion is "v1" for the core group and "group/version" otherwise.
+	APIVersion string
+	ShortNames []string
+	Categories []string
+	// Verbs in the order in which discovery serves them.
+	Verbs      []string
+	Namespaced bool
+	// Custom tells that a definition made this kind.
+	Custom bool
+
+	// CreateOnUpdate: PUT of an object that is missing creates it.
+	CreateOnUpdate bool
+	// UnconditionalUpdate: PUT without a resourceVersion overwrites.
+	UnconditionalUpdate bool
+	// ReturnsDeleted: DELETE answers with the object and not with a Status.
+	ReturnsDeleted bool
+	// HasStatus: the status subresource is served.
+	HasStatus bool
+	// Generation: metadata.generation is kept.
+	Generation bool
+
+	// StorageVersion is the version whose apiVersion is in the log.
+	StorageVersion     string
+	StorageVersionHash string
+	Subresources       []Subresource
+	// Columns of the Table form, Name first.
+	Columns []Column
+
+	// Deprecated tells that a request for this version gets DeprecationWarning
+	// as a warning.
+	Deprecated         bool
+	DeprecationWarning string
+	// Terminating: the definition is being deleted, nothing can be created.
+	Terminating bool
+	// Definition is the name of the definition of a custom kind.
+	Definition string
+
+	rules      rules
+	selectable []selectable // beyond metadata.name and metadata.namespace
+	definition *definition  // nil for a built-in kind
+
+	compile  sync.Once
+	compiled []columnPath
+}
+
+// Subresource is one subresource of a Kind as discovery shows it. Group,
+// Version and Kind name what it answers with.
+type Subresource struct {
+	Name, Group, Version, Kind string
+	Verbs                      []string
+}
+
+// Column is one column of the Table form of a Kind.
+type Column struct {
+	Name, Type, Format, Description string
+	Priority                        int32
+	// JSONPath, such as ".spec.phase", is where the cell is found; "" for the
+	// columns of built-in kinds that are computed.
+	JSONPath string
+}
+
+// ValidateName returns what is wrong with an object's name; nothing if it is
+// a good one.
+func (k *Kind) ValidateName(name string) []string { return k.rules.name(name, false) }
+
+// ValidateGenerateName returns what is wrong with a prefix of names.
+func (k *Kind) ValidateGenerateName(prefix string) []string { return k.rules.name(prefix, true) }
+
+// PrepareCreate sets in obj what the server sets, and the kind's defaults. The
+// object must have its name by now.
+func (k *Kind) PrepareCreate(obj map[string]any) {
+	if k.rules.prepareCreate != nil {
+		k.rules.prepareCreate(obj)
+	}
+}
+
+// PrepareUpdate sets in obj what the server sets when old becomes obj by the
+// main endpoint. The status is not touched: whoever serves the status
+// subresource takes it from old.
+func (k *Kind) PrepareUpdate(obj, old map[string]any) {
+	if k.rules.prepareUpdate != nil {
+		k.rules.prepareUpdate(obj, old)
+	}
+}
+
+// Validate returns what is wrong with obj by the rules of its kind; old is nil
+// on create. Rules that are the same for all kinds are not checked, nor are
+// definitions: see Registry.PrepareDefinition.
+func (k *Kind) Validate(obj, old map[string]any) field.ErrorList {
+	if k.rules.validate == nil {
+		return nil
+	}
+	return k.rules.validate(obj, old)
+}
+
+// Allows tells whether the kind has the verb ("get", "create", ...).
+func (k *Kind) Allows(verb string) bool {
+	for _, v := range k.Verbs {
+		if v == verb {
+			return true
+		}
+	}
+	return false
+}
+
+// Subresource returns the subresource called name.
+func (k *Kind) Subresource(name string) (Subresource, bool) {
+	for _, s := range k.Subresources {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Subresource{}, false
+}
+
+// SchemaJSON returns the openAPIV3Schema of a custom kind as its definition
+// has it, or nil. The bytes must not be changed.
+func (k *Kind) SchemaJSON() []byte {
+	if k.definition == nil {
+		return nil
+	}
+	return k.definition.schemas[k.Version]
+}
