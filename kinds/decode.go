@@ -71,11 +71,12 @@ type decoder struct {
 
 func (d *decoder) release() {
 	d.in = nil
+	clear(d.names) // what a broken document left behind
+	clear(d.values)
+	d.names, d.values = d.names[:0], d.values[:0]
 	if cap(d.values) > maxStack {
 		d.names, d.values = nil, nil
 	}
-	clear(d.values[:cap(d.values)])
-	d.names, d.values = d.names[:0], d.values[:0]
 	if cap(d.text) > maxStack {
 		d.text = nil
 	}
@@ -210,6 +211,8 @@ func (d *decoder) members() (map[string]any, bool) {
 	for i, name := range names {
 		m[name] = values[i]
 	}
+	clear(names)
+	clear(values)
 	d.names, d.values = d.names[:base], d.values[:vbase]
 	d.depth--
 	return m, len(m) == len(names)
@@ -239,6 +242,7 @@ func (d *decoder) elements() (any, bool) {
 	}
 	list := make([]any, len(d.values)-base)
 	copy(list, d.values[base:])
+	clear(d.values[base:])
 	d.values = d.values[:base]
 	d.depth--
 	return list, true
@@ -250,9 +254,13 @@ func (d *decoder) intern(b []byte) string {
 		return s
 	}
 	s := string(b)
-	if len(s) <= maxKeyLen && len(d.keys) < maxInterned {
-		d.keys[s] = s
+	if len(s) > maxKeyLen {
+		return s
 	}
+	if len(d.keys) >= maxInterned { // start again, lest odd names crowd out the usual
+		clear(d.keys)
+	}
+	d.keys[s] = s
 	return s
 }
 

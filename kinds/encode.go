@@ -55,7 +55,7 @@ type member struct {
 const maxKeptBuffer = 1 << 20
 
 func (e *encoder) release() {
-	clear(e.members[:cap(e.members)])
+	clear(e.members) // what an error left behind
 	if cap(e.out) > maxKeptBuffer {
 		e.out = nil
 	}
@@ -81,6 +81,7 @@ func (e *encoder) object(obj, meta map[string]any) (rvAt int, err error) {
 	if rvAt, err = e.metadata(meta); err != nil {
 		return 0, err
 	}
+	defer e.pop(0)
 	for _, m := range e.sorted(obj) {
 		if m.name == "apiVersion" || m.name == "kind" || m.name == "metadata" {
 			continue
@@ -114,7 +115,7 @@ func (e *encoder) metadata(meta map[string]any) (rvAt int, err error) {
 			return 0, err
 		}
 	}
-	e.members = e.members[:base]
+	e.pop(base)
 	e.out = append(e.out, '}')
 	return rvAt, nil
 }
@@ -130,6 +131,12 @@ func (e *encoder) sorted(m map[string]any) []member {
 	ms := e.members[base:]
 	slices.SortFunc(ms, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return ms
+}
+
+// pop drops the members above base, and lets go of what they hold.
+func (e *encoder) pop(base int) {
+	clear(e.members[base:])
+	e.members = e.members[:base]
 }
 
 func (e *encoder) field(name string, v any) error {
@@ -181,7 +188,7 @@ func (e *encoder) mapping(m map[string]any) error {
 			return err
 		}
 	}
-	e.members = e.members[:base]
+	e.pop(base)
 	e.depth--
 	e.out = append(e.out, '}')
 	return nil

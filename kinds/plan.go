@@ -117,9 +117,8 @@ func (p *plan) addFields(t reflect.Type, made map[reflect.Type]*plan) {
 			name: name, plan: makePlan(field.Type, made), pointer: field.Type.Kind() == reflect.Pointer,
 			omit: strings.Contains(options, "omit"),
 		}
-		switch f.plan.shape {
-		case shapeStruct, shapeTime: // omitempty does nothing to a struct
-			f.omit = f.pointer || strings.Contains(options, "omitzero")
+		if field.Type.Kind() == reflect.Struct { // omitempty does nothing to a struct
+			f.omit = strings.Contains(options, "omitzero")
 		}
 		p.fields[name] = f
 		if !f.omit {
