@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +34,9 @@ var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
 // endpoint, what is stored: it sets defaults, validates, and sets the status:
 // stored versions, accepted names, and the conditions NamesAccepted and
 // Established, at once. old is nil on create. A status in obj is ignored. If
-// there are errors obj is not changed.
+// there are errors obj is not changed. Of the metadata only the name is looked
+// at, and the annotation that protected groups ask for: what metadata must be
+// like is the same for all kinds and not decided here.
 //
 // Two conflicting definitions prepared at the same time may both be accepted:
 // the second catalogue then has two kinds of one name, as two API servers may.
@@ -42,6 +46,7 @@ func (r *Registry) PrepareDefinition(obj, old map[string]any, now time.Time) fie
 		return undecodable(obj, err)
 	}
 	var errs field.ErrorList
+	bareMeta(crd)
 	crd.Status = apiextensions.CustomResourceDefinitionStatus{}
 	if old == nil {
 		addStored(crd)
@@ -51,11 +56,12 @@ func (r *Registry) PrepareDefinition(obj, old map[string]any, now time.Time) fie
 		if err != nil {
 			return undecodable(old, err)
 		}
+		bareMeta(before)
 		crd.Status = *before.Status.DeepCopy()
 		addStored(crd)
 		errs = validation.ValidateCustomResourceDefinitionUpdate(context.Background(), crd, before)
 	}
-	if len(errs) > 0 {
+	if errs = slices.DeleteFunc(errs, aboutMeta); len(errs) > 0 {
 		return errs
 	}
 	served := &apiextensionsv1.CustomResourceDefinition{}
@@ -80,7 +86,10 @@ func (r *Registry) ValidateDefinitionStatus(obj, old map[string]any) field.Error
 	if err != nil {
 		return undecodable(old, err)
 	}
-	return validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), crd, before)
+	bareMeta(crd)
+	bareMeta(before)
+	errs := validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), crd, before)
+	return slices.DeleteFunc(errs, aboutMeta)
 }
 
 // TerminateDefinition sets in a definition that is being deleted the finalizer
@@ -106,6 +115,21 @@ func TerminateDefinition(obj map[string]any, now time.Time) error {
 	}
 	meta["finalizers"] = append(finalizers[:len(finalizers):len(finalizers)], apiextensions.CustomResourceCleanupFinalizer)
 	return nil
+}
+
+// bareMeta leaves of the metadata what the validation of definitions is about.
+func bareMeta(crd *apiextensions.CustomResourceDefinition) {
+	meta := metav1.ObjectMeta{Name: crd.Name, ResourceVersion: "1"}
+	if approved, ok := crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
+		meta.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: approved}
+	}
+	crd.ObjectMeta = meta
+}
+
+// aboutMeta tells which errors are left to whoever validates all metadata.
+func aboutMeta(err *field.Error) bool {
+	return strings.HasPrefix(err.Field, "metadata.") && !strings.HasPrefix(err.Detail, "must be spec.names.plural") &&
+		!strings.HasPrefix(err.Field, "metadata.annotations[")
 }
 
 func undecodable(obj map[string]any, err error) field.ErrorList {
