@@ -5,7 +5,7 @@ import "strconv"
 // FieldLabels returns the labels that a field selector may use.
 func (k *Kind) FieldLabels() []string {
 	labels := []string{"metadata.name"}
-	if k.Namespaced || !k.Custom { // built-in kinds allow it in any scope
+	if k.Namespaced {
 		labels = append(labels, "metadata.namespace")
 	}
 	for _, s := range k.selectable {
@@ -21,7 +21,7 @@ func (k *Kind) Field(obj map[string]any, label string) (value string, ok bool) {
 	case "metadata.name":
 		return text(child(obj, "metadata"), "name"), true
 	case "metadata.namespace":
-		return text(child(obj, "metadata"), "namespace"), k.Namespaced || !k.Custom
+		return text(child(obj, "metadata"), "namespace"), k.Namespaced
 	}
 	for _, s := range k.selectable {
 		if s.label != label {
