@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"reflect"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +17,8 @@ const (
 	DefinitionResource = "customresourcedefinitions"
 )
 
-// priorities orders the built-in groups in discovery as an aggregator does,
-// the highest first. Groups of custom kinds have customPriority.
+// priority orders the groups in discovery as an aggregator does, the highest
+// first. Groups of custom kinds have customPriority.
 func priority(group string) int {
 	switch group {
 	case DefinitionGroup:
@@ -30,16 +31,11 @@ func priority(group string) int {
 
 const customPriority = 1000
 
-// builtinVerbs returns the verbs of a built-in kind in served order.
+// builtinVerbs returns the verbs of a built-in kind in served order, without
+// those it has not.
 func builtinVerbs(but ...string) []string {
 	verbs := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	kept := verbs[:0]
-	for _, v := range verbs {
-		if len(but) == 0 || v != but[0] {
-			kept = append(kept, v)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(verbs, func(v string) bool { return slices.Contains(but, v) })
 }
 
 // builtins is the catalogue: the built-in kinds as data.

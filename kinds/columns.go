@@ -53,8 +53,7 @@ func (k *Kind) Cells(objJSON []byte, now time.Time) ([]any, error) {
 	if k.rules.cells != nil {
 		return append(cells, k.rules.cells(obj, now)...), nil
 	}
-	k.compile.Do(k.compilePaths)
-	for i, path := range k.compiled {
+	for i, path := range k.paths.get(k.compilePaths) {
 		cells = append(cells, cell(path, k.Columns[i+1].Type, obj, now))
 	}
 	return cells, nil
@@ -62,7 +61,8 @@ func (k *Kind) Cells(objJSON []byte, now time.Time) ([]any, error) {
 
 // compilePaths parses the columns' paths, once a kind and only if someone asks
 // for a table.
-func (k *Kind) compilePaths() {
+func (k *Kind) compilePaths() []columnPath {
+	paths := make([]columnPath, 0, len(k.Columns)-1)
 	for _, c := range k.Columns[1:] {
 		p := jsonpath.New(c.Name)
 		if p.Parse("{"+c.JSONPath+"}") != nil {
@@ -71,8 +71,9 @@ func (k *Kind) compilePaths() {
 		if p != nil {
 			p.AllowMissingKeys(true)
 		}
-		k.compiled = append(k.compiled, p)
+		paths = append(paths, p)
 	}
+	return paths
 }
 
 // cell finds and renders one cell; nil if there is nothing to show.

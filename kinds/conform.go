@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,8 @@ func (k *Kind) Conform(obj map[string]any) (strict []error, err error) {
 		return conformMeta(obj, k.Kind, k.Version)
 	}
 	f := fitter{}
-	if _, ok := f.fit(planOf(k.rules.typ), obj); ok {
+	p := k.plan.get(func() *plan { return makePlan(k.rules.typ, map[reflect.Type]*plan{}) })
+	if _, ok := f.fit(p, obj); ok {
 		return f.strict(), nil
 	}
 	value, err := roundTrip(k.rules.typ, obj)
@@ -62,12 +64,7 @@ func (k *Kind) CheckTypes(obj map[string]any) error {
 // for all of it.
 func CheckMeta(obj map[string]any) error {
 	kind, version := text(obj, "kind"), text(obj, "apiVersion")
-	for i := len(version) - 1; i >= 0; i-- {
-		if version[i] == '/' {
-			version = version[i+1:]
-			break
-		}
-	}
+	version = version[strings.LastIndexByte(version, '/')+1:]
 	_, err := conformMeta(obj, kind, version)
 	return err
 }
@@ -81,7 +78,7 @@ func conformMeta(obj map[string]any, kind, version string) ([]error, error) {
 	}
 	f := fitter{path: []string{"metadata"}}
 	if meta != nil {
-		if _, ok = f.fit(planOf(metaType), meta); ok {
+		if _, ok = f.fit(metaPlan(), meta); ok {
 			return f.strict(), nil
 		}
 	}
@@ -114,18 +111,8 @@ func roundTrip(t reflect.Type, v any) (any, error) {
 	return out, err
 }
 
-// plans caches what is known of Go types. It only ever grows by the types of
-// the catalogue.
-var plans sync.Map // reflect.Type -> *plan
-
-func planOf(t reflect.Type) *plan {
-	if p, ok := plans.Load(t); ok {
-		return p.(*plan)
-	}
-	p := makePlan(t, map[reflect.Type]*plan{})
-	plans.Store(t, p)
-	return p
-}
+// metaPlan is the plan of the metadata, made at first use.
+var metaPlan = sync.OnceValue(func() *plan { return makePlan(metaType, map[reflect.Type]*plan{}) })
 
 // fitter walks one object along a plan.
 type fitter struct {

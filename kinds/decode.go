@@ -34,9 +34,9 @@ func DecodeJSON(body []byte) (obj map[string]any, strict []error, err error) {
 	return obj, strict, err
 }
 
-// decodeFrame is decodeRaw for documents of which the caller needs only a
-// part: the values of fields called raw are returned as undecoded []byte,
-// sub-slices of body. It accepts clean documents only.
+// decodeFrame decodes a document of which the caller needs only a part: the
+// values of fields called raw, wherever they are, are returned as undecoded
+// []byte, sub-slices of body. It accepts clean documents only.
 func decodeFrame(body []byte, raw string) (map[string]any, bool) {
 	d := decoders.Get().(*decoder)
 	d.raw = raw

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -91,6 +92,7 @@ func TestPrepareDefinitionReportsWhatIsWrong(t *testing.T) {
 		"schema":   {`"n":{"type":"integer"}`, `"n":{"type":"whole"}`, `Unsupported value: "whole": supported values: "array", "boolean"`},
 		"scope":    {`"Namespaced"`, `"Everywhere"`, `spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced"`},
 		"group":    {`"group":"example.com"`, `"group":"x"`, `spec.group: Invalid value: "x": should be a domain with at least one dot`},
+		"rule":     {`"n":{"type":"integer"}`, `"n":{"type":"integer","x-kubernetes-validations":[{"rule":"self ++ 1"}]}`, `x-kubernetes-validations[0].rule: Invalid value: "self ++ 1": compilation failed`},
 		"column":   {`".spec.n"`, `"spec n"`, `additionalPrinterColumns[1].JSONPath: Invalid value: "spec n"`},
 	} {
 		obj := object(t, strings.Replace(definitionJSON("widgets", "example.com", "Widget"), c.change, c.to, 1))
@@ -294,4 +296,50 @@ func TestStatusOfDefinitionIsValidated(t *testing.T) {
 	if errs := r.ValidateDefinitionStatus(obj, old); len(errs) == 0 {
 		t.Error("a bad name was accepted")
 	}
+}
+
+// Readers see each definition with all its versions, or without.
+func TestReadersNeverSeeHalfADefinition(t *testing.T) {
+	r := NewRegistry()
+	obj := define(t, r, definitionJSON("widgets", "example.com", "Widget"))
+	data, _, _ := Encode(obj)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c := r.Current()
+				k, ok := c.Lookup("example.com", "v1", "widgets")
+				_, beta := c.Lookup("example.com", "v1beta1", "widgets")
+				d, listed := c.LegacyResources("example.com", "v1")
+				if ok != beta || ok != listed || ok != c.HasGroup("example.com") || ok && len(d.JSON) == 0 {
+					t.Error("half a definition")
+					return
+				}
+				if ok {
+					_, _ = k.Cells([]byte(`{"metadata":{"name":"a"},"spec":{"phase":"New"}}`), testTime)
+				}
+				c.AggregatedGroups()
+			}
+		})
+	}
+	for range 200 {
+		r.RemoveDefinition("widgets.example.com")
+		if _, ok := r.Current().Lookup("example.com", "v1", "widgets"); ok {
+			t.Error("still there")
+		}
+		if err := r.SetDefinition(data); err != nil {
+			t.Error(err)
+		}
+		if _, ok := r.Current().Lookup("example.com", "v1", "widgets"); !ok {
+			t.Error("not there yet")
+		}
+	}
+	close(stop)
+	wg.Wait()
 }

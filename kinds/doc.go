@@ -1,3 +1,59 @@
 // Package kinds knows which resources are served: the built-in ones, which are
-// a catalogue of data, and the custom ones that definitions make.
+// a catalogue of data (builtin.go), and the custom ones that definitions
+// (CustomResourceDefinition objects) make. For every kind it knows names,
+// verbs, types, defaults, validation, table columns, selectable fields and
+// discovery, and it holds the codec of objects.
+//
+//	Kind      one group, version and resource, with all that is special about it
+//	Catalog   the kinds served at one moment, and their discovery documents
+//	Registry  takes in definitions and gives out the catalogue they make
+//	Encode, DecodeJSON, DecodeYAML   objects to bytes and back
+//
+// The package may know Kubernetes libraries. It knows no log, no projections
+// and no HTTP.
+//
+// # Invariants
+//
+//  1. A Kind, a Catalog and a Document never change once they were returned
+//     (Registry makes new ones; callers must not write to them).
+//  2. Once SetDefinition or RemoveDefinition has returned, Current shows it, at
+//     once in lookup and in every discovery document (Registry).
+//  3. A change makes anew only its own group; the other groups of the next
+//     Catalog are the same ones, with the documents they have made
+//     (Registry.makeGroup, newCatalog).
+//  4. Lookup does not allocate and, while no definition changes, does not lock.
+//  5. Whatever is dear is made at first use: documents, plans of Go types,
+//     column paths, the scheme of definitions. Schemas stay bytes. Nothing is
+//     computed when the program starts.
+//  6. Encode of an object depends on nothing but its content, and decoding its
+//     result and encoding again gives the same bytes and offset (encoder).
+//     What is stored can therefore be compared as bytes.
+//  7. DecodeJSON gives what sigs.k8s.io/json gives, errors and strict errors
+//     included: the quick decoder either agrees or steps aside (decoder).
+//  8. Conform gives what decoding into the kind's Go type and encoding that
+//     gives (plan). The type errors are those of that decoding.
+//  9. A built-in kind is never hidden by a custom one (Registry.makeGroup).
+//
+// # Group order
+//
+// /apis lists groups by the priority an aggregator would give them, the highest
+// first, and by name where it is the same: built-in groups have each their own
+// (priority), all groups of definitions have 1000. Within a group versions are
+// ordered as Kubernetes does: v2 before v1 before v2beta1 before v1alpha1
+// before other names; the first is the preferred one.
+//
+// # Caveats
+//
+//   - Strings that DecodeJSON returns share nothing with the body. Field names
+//     are shared between objects.
+//   - Encode puts apiVersion, kind and metadata first and only then goes by
+//     order of bytes, so a ConfigMap's data comes after its metadata.
+//   - Encode returns -1 for the place of the resourceVersion if the metadata
+//     has no uid (or selfLink) to come after it.
+//   - Bytes given to SetDefinition are kept and must not be changed.
+//   - Two definitions prepared at the same time may both be given one name.
+//   - Schemas of custom kinds are kept and not enforced.
+//   - Where Conform meets what the plan does not cover (a null within a map or
+//     a list) it decodes into the Go type; unknown fields that it had not met
+//     by then are dropped unreported.
 package kinds

@@ -1,8 +1,6 @@
 package kinds
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -55,8 +53,8 @@ type Kind struct {
 	selectable []selectable // beyond metadata.name and metadata.namespace
 	definition *definition  // nil for a built-in kind
 
-	compile  sync.Once
-	compiled []columnPath
+	plan  once[*plan]        // of a built-in kind's Go type
+	paths once[[]columnPath] // of the columns after the name
 }
 
 // Subresource is one subresource of a Kind as discovery shows it. Group,
