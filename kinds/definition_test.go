@@ -92,7 +92,7 @@ func TestPrepareDefinitionReportsWhatIsWrong(t *testing.T) {
 		"schema":   {`"n":{"type":"integer"}`, `"n":{"type":"whole"}`, `Unsupported value: "whole": supported values: "array", "boolean"`},
 		"scope":    {`"Namespaced"`, `"Everywhere"`, `spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced"`},
 		"group":    {`"group":"example.com"`, `"group":"x"`, `spec.group: Invalid value: "x": should be a domain with at least one dot`},
-		"rule":     {`"n":{"type":"integer"}`, `"n":{"type":"integer","x-kubernetes-validations":[{"rule":"self ++ 1"}]}`, `x-kubernetes-validations[0].rule: Invalid value: "self ++ 1": compilation failed`},
+		"rule":     {`"n":{"type":"integer"}`, `"n":{"type":"integer","x-kubernetes-validations":[{"rule":"self ++ 1"}]}`, `x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self ++ 1"`},
 		"column":   {`".spec.n"`, `"spec n"`, `additionalPrinterColumns[1].JSONPath: Invalid value: "spec n"`},
 	} {
 		obj := object(t, strings.Replace(definitionJSON("widgets", "example.com", "Widget"), c.change, c.to, 1))
