@@ -300,6 +300,17 @@ func widget() []byte {
 	return append(b, `"}}`...)
 }
 
+func TestCodecAllocations(t *testing.T) {
+	body := widget()
+	obj, _, _ := DecodeJSON(body)
+	if n := testing.AllocsPerRun(200, func() { _, _, _ = Encode(obj) }); n > 1 {
+		t.Errorf("Encode allocates %v times", n)
+	}
+	if n := testing.AllocsPerRun(200, func() { _, _, _ = DecodeJSON(body) }); n > 85 {
+		t.Errorf("DecodeJSON allocates %v times", n)
+	}
+}
+
 func BenchmarkDecodeJSON(b *testing.B) {
 	body := widget()
 	b.ReportAllocs()

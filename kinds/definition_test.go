@@ -222,6 +222,11 @@ func TestCustomKind(t *testing.T) {
 			t.Errorf("%s: %q %v", label, got, ok)
 		}
 	}
+	for value, want := range map[string]string{`true`: "true", `false`: "false", `5`: "5", `null`: "", `{}`: ""} {
+		if got, ok := k.Field(object(t, `{"spec":{"phase":`+value+`}}`), "spec.phase"); !ok || got != want {
+			t.Errorf("%s is selected as %q", value, got)
+		}
+	}
 	if _, ok := k.Field(obj, "spec.x"); ok {
 		t.Error("spec.x is selectable")
 	}

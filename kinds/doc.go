@@ -53,6 +53,8 @@
 //   - Bytes given to SetDefinition are kept and must not be changed.
 //   - Two definitions prepared at the same time may both be given one name.
 //   - Schemas of custom kinds are kept and not enforced.
+//   - Conform drops an optional value that Go would write as null, as it does a
+//     zero time behind a pointer.
 //   - Where Conform meets what the plan does not cover (a null within a map or
 //     a list) it decodes into the Go type; unknown fields that it had not met
 //     by then are dropped unreported.

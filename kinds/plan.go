@@ -206,7 +206,7 @@ func (f *fitter) fitStruct(p *plan, m map[string]any) bool {
 		if !ok {
 			return false
 		}
-		if out == nil || field.omit && !field.pointer && empty(out) {
+		if field.omit && (out == nil || !field.pointer && empty(out)) { // nil: a zero time
 			delete(m, name)
 			continue
 		}
