@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,9 +68,49 @@ func (s *Server) definitionKind(name string) (kind *kinds.Kind, ok bool) {
 	return kind, ok
 }
 
-// Release takes the finalizer off the definition, which deletes it.
+// Release takes the finalizer off the definition, which deletes it. Definitions that
+// wanted its names get them now.
 func (c DefinitionContents) Release(ctx context.Context, name string) error {
-	return c.S.release(ctx, "apiextensions.k8s.io", "customresourcedefinitions", name, func(obj map[string]any) {
+	_, group, _ := strings.Cut(name, ".")
+	if err := c.S.releaseDefinition(ctx, name); err != nil {
+		return err
+	}
+	for _, other := range c.S.kinds.Conflicted(group) {
+		if err := c.S.reviewNames(ctx, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reviewNames decides once more whether a definition's names are free.
+func (s *Server) reviewNames(ctx context.Context, name string) error {
+	kind, ok := s.kinds.Current().Storage("apiextensions.k8s.io", "customresourcedefinitions")
+	if !ok {
+		return fmt.Errorf("review names of %s: definitions are not served", name)
+	}
+	q := s.internal(ctx, kind, "update")
+	q.name = name
+	for {
+		live, err := q.live()
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		obj, err := decodeLive(live)
+		if err != nil {
+			return err
+		}
+		if _, err = q.mutate(obj, live, writeOptions{fieldManager: "kronicle"}); !isConflict(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (s *Server) releaseDefinition(ctx context.Context, name string) error {
+	return s.release(ctx, "apiextensions.k8s.io", "customresourcedefinitions", name, func(obj map[string]any) {
 		meta := metaOf(obj)
 		kept := []any{}
 		all, _ := meta["finalizers"].([]any)

@@ -98,19 +98,6 @@ func (m *mutation) unchanged(live *projections.Object) bool {
 	return splice > 0 && bytes.Equal(data[:m.rvAt], m.data[:m.rvAt]) && bytes.Equal(data[m.rvAt+splice:], m.data[m.rvAt:])
 }
 
-// withVersion is the object with another resourceVersion.
-func withVersion(data []byte, seq uint64) []byte {
-	v := gjson.GetBytes(data, "metadata.resourceVersion")
-	b := make([]byte, 0, len(data)+8)
-	if v.Index == 0 {
-		return append(b, data...)
-	}
-	b = append(b, data[:v.Index]...)
-	b = strconv.AppendUint(append(b, '"'), seq, 10)
-	b = append(b, '"')
-	return append(b, data[v.Index+len(v.Raw):]...)
-}
-
 // splitVersion takes the resourceVersion out of served bytes: what is left is what
 // the log holds, and where the version belongs.
 func splitVersion(data []byte) (bare []byte, at int) {

@@ -118,6 +118,10 @@ func (q *request) checkVersion(meta map[string]any, live *projections.Object) er
 // mutate is the part that PUT and PATCH share: obj becomes the next state of live,
 // with what the server owns kept, validated, encoded and appended.
 func (q *request) mutate(obj map[string]any, live *projections.Object, o writeOptions) ([]byte, error) {
+	if q.isDefinition() {
+		q.s.definitions.Lock()
+		defer q.s.definitions.Unlock()
+	}
 	old, err := decodeLive(live)
 	if err != nil {
 		return nil, err
@@ -187,8 +191,11 @@ func (q *request) validateUpdate(obj, old map[string]any) error {
 		return err
 	}
 	errs = append(errs, q.kind.Validate(obj, old)...)
-	if q.isDefinition() && q.subresource == "" {
+	switch {
+	case q.isDefinition() && q.subresource == "":
 		errs = append(errs, q.s.kinds.PrepareDefinition(obj, old, q.s.now())...)
+	case q.isDefinition():
+		errs = append(errs, q.s.kinds.ValidateDefinitionStatus(obj, old)...)
 	}
 	if len(errs) > 0 {
 		return q.invalid(q.name, errs)
@@ -200,10 +207,6 @@ func (q *request) validateUpdate(obj, old map[string]any) error {
 // written (apiserver/pkg/storage/etcd3/store.go GuaranteedUpdate), and one that
 // takes the last finalizer off a deleted object is its deletion.
 func (q *request) commitUpdate(obj map[string]any, live *projections.Object, o writeOptions) ([]byte, error) {
-	if q.isDefinition() {
-		q.s.definitions.Lock()
-		defer q.s.definitions.Unlock()
-	}
 	m, err := q.encode(eventlog.OpUpdate, obj, live.RV())
 	if err != nil {
 		return nil, err

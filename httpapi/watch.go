@@ -248,10 +248,9 @@ func (w *watchStream) change(ctx context.Context, c *projections.Change) error {
 		return w.event(projections.Modified, c.Object)
 	}
 	before := false
-	var prev *projections.Object
 	if c.Op == eventlog.OpUpdate {
-		var err error
-		if prev, err = c.Previous(ctx); err != nil {
+		prev, err := c.Previous(ctx)
+		if err != nil {
 			return err
 		}
 		before = w.f.matches(prev)
@@ -262,7 +261,11 @@ func (w *watchStream) change(ctx context.Context, c *projections.Change) error {
 	case now:
 		return w.event(projections.Added, c.Object)
 	case before:
-		return w.raw("DELETED", withVersion(prev.JSON(), c.Seq))
+		gone, err := c.Departed(ctx)
+		if err != nil {
+			return err
+		}
+		return w.event(projections.Deleted, gone)
 	}
 	return nil
 }
