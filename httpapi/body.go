@@ -81,6 +81,10 @@ func (q *request) decode(body []byte) (obj map[string]any, strict []error, err e
 		obj, strict, err = kinds.DecodeJSON(body)
 	case "application/yaml":
 		obj, strict, err = kinds.DecodeYAML(body)
+	case kinds.ProtobufType:
+		if obj, err = q.kind.FromProtobuf(body); errors.Is(err, kinds.ErrNoProtobuf) {
+			return nil, nil, unsupportedMedia(acceptedTypes)
+		}
 	default:
 		return nil, nil, unsupportedMedia(acceptedTypes)
 	}

@@ -64,7 +64,7 @@ func (s *Server) checkSnapshot(context.Context) (string, error) {
 	if st.Newest.Seq == 0 {
 		return "none yet", nil
 	}
-	return fmt.Sprintf("newest at %d, taken %s, %d bytes", st.Newest.Seq, st.Newest.Time.UTC().Format(time.RFC3339), st.Newest.Bytes), nil
+	return fmt.Sprintf("newest at %d, taken %s, %d bytes", st.Newest.Seq, st.Newest.Created.UTC().Format(time.RFC3339), st.Newest.Bytes), nil
 }
 
 func (s *Server) checkShutdown(context.Context) (string, error) {

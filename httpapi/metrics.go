@@ -168,8 +168,8 @@ func (c *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 		h := s.cfg.History.Status()
 		gauge(snapSeqDesc, float64(h.Newest.Seq))
 		gauge(snapSizeDesc, float64(h.Newest.Bytes))
-		if !h.Newest.Time.IsZero() {
-			gauge(snapTimeDesc, float64(h.Newest.Time.Unix()))
+		if !h.Newest.Created.IsZero() {
+			gauge(snapTimeDesc, float64(h.Newest.Created.Unix()))
 		}
 	}
 }
