@@ -171,6 +171,7 @@ func (s *Store) publish(entries []eventlog.Entry) {
 	}
 	before, last := s.Applied(), entries[len(entries)-1].Seq
 	changed := len(a.dirty)
+	s.cold.last.Store(last) // first: what is evicted at once must be found there
 	s.cutMu.Lock()
 	for _, res := range a.dirty {
 		res.seen.Store(true)

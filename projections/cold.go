@@ -35,6 +35,7 @@ type cold struct {
 	store   *Store
 	limit   int64
 	flights flights[uint64, *piece]
+	last    atomic.Uint64 // the last sequence that Run has taken up: there is nothing to read beyond
 
 	mu     sync.Mutex
 	pieces []*piece // few, so a walk is as good as an index
@@ -57,7 +58,7 @@ func (c *cold) sizeLocked() (n int64) {
 	return n
 }
 
-// piece returns a piece that holds seq, which must have been applied. If seq
+// piece returns a piece that holds seq, which Run must have taken up. If seq
 // has been trimmed away it returns an *ExpiredError.
 func (c *cold) piece(ctx context.Context, seq uint64) (*piece, error) {
 	from := (seq-1)/pieceLen*pieceLen + 1
@@ -135,10 +136,10 @@ func (c *cold) keep(p *piece) {
 var errEnough = errors.New("piece is large enough")
 
 // load reads the log from a sequence to the end of the piece it is in, to what
-// has been applied, or until it is large.
+// Run has taken up, or until it is large.
 func (c *cold) load(ctx context.Context, from uint64) (*piece, error) {
 	c.store.counts.coldReads.Add(1)
-	to := min((from-1)/pieceLen*pieceLen+pieceLen, c.store.Applied())
+	to := min((from-1)/pieceLen*pieceLen+pieceLen, c.last.Load())
 	l := loader{
 		store: c.store, next: from, enough: max(c.limit/4, 1<<20),
 		piece:   &piece{from: from, changes: make(map[GroupResource][]*Change)},

@@ -85,10 +85,24 @@ func undo(res *resource, seq uint64) (*root, int64, bool) {
 // rebuild makes an older state from the nearest one that is there, a state
 // rebuilt before or a snapshot, and the log that follows.
 func (s *Store) rebuild(ctx context.Context, res *resource, seq uint64) (*root, int64, error) {
-	t, from, bytes, err := s.base(ctx, res, seq)
+	if near := s.states.nearest(res.gr, seq); near != nil && seq-near.seq <= nearby {
+		r, bytes, err := s.replay(ctx, res, near.fork(), near.seq, seq)
+		if !errors.Is(err, ErrExpired) {
+			return r, bytes, err
+		}
+		// The log that followed it has been trimmed. A snapshot may be newer.
+	}
+	t, from, base, err := s.base(ctx, res, seq)
 	if err != nil {
 		return nil, 0, err
 	}
+	r, bytes, err := s.replay(ctx, res, t, from, seq)
+	return r, base + bytes, err
+}
+
+// replay brings a tree of the state at from to the state at seq.
+func (s *Store) replay(ctx context.Context, res *resource, t *tree, from, seq uint64) (*root, int64, error) {
+	bytes := int64(stateOverhead)
 	for from < seq {
 		p, err := s.cold.piece(ctx, from+1)
 		if err != nil {
@@ -134,16 +148,15 @@ func redo(t *tree, c *Change) (int64, error) {
 // snapshot, in sequences.
 const nearby = 8 * pieceLen
 
-// base returns the newest state at or before seq that can be had without the log.
+// base returns the state in the newest snapshot at or before seq, its sequence
+// and the memory it takes on its own. Without a snapshot that is the empty state
+// before the first record, if the log still begins there.
 func (s *Store) base(ctx context.Context, res *resource, seq uint64) (*tree, uint64, int64, error) {
-	if r := s.states.nearest(res.gr, seq); r != nil && seq-r.seq <= nearby {
-		return r.fork(), r.seq, stateOverhead, nil
-	}
 	none := func() (*tree, uint64, int64, error) {
 		if first := s.log.First(); first > 1 {
 			return nil, 0, 0, &ExpiredError{Seq: seq, Floor: max(s.Floor(), first)}
 		}
-		return newTree(), 0, stateOverhead, nil
+		return newTree(), 0, 0, nil
 	}
 	source := *s.source.Load()
 	if source == nil {
@@ -157,7 +170,7 @@ func (s *Store) base(ctx context.Context, res *resource, seq uint64) (*tree, uin
 		return nil, 0, 0, fmt.Errorf("snapshot for sequence %d: %w", seq, err)
 	}
 	defer snapshot.Close()
-	t, bytes := newTree(), int64(stateOverhead)
+	t, bytes := newTree(), int64(0)
 	current := res.root.Load().tree
 	err = snapshot.Objects(ctx, res.gr, func(o *Object) error {
 		if now, ok := current.Get(o); ok && now.rv == o.rv {

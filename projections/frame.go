@@ -88,21 +88,23 @@ func (o *Object) AppendFrame(dst []byte, t EventType) []byte {
 func (o *Object) departed(seq uint64) *Object {
 	json := o.JSON()
 	m, err := scanMetadata(json)
-	if err != nil || m.version.len == 0 {
-		return o
+	if err != nil {
+		m.version = span{len(json), 0} // cannot be: an object made of a record has been scanned before
 	}
-	version := append([]byte(nil), `"resourceVersion":"`...)
-	version = append(strconv.AppendUint(version, seq, 10), `",`...)
-	b := make([]byte, 0, len(heads[Deleted])+len(json)-m.version.len+len(version)+int(o.size-o.keyAt)+len(frameTail))
+	before, after := json[:m.version.off], json[m.version.off+m.version.len:]
+	b := make([]byte, 0, len(heads[Deleted])+len(json)+24+int(o.size-o.keyAt))
 	b = append(b, heads[Deleted]...)
-	b = append(b, json[:m.version.off]...)
-	b = append(b, version...)
-	b = append(b, json[m.version.off+m.version.len:]...)
+	b = append(b, before...)
+	if m.version.len > 0 {
+		b = append(b, '"')
+		b = append(strconv.AppendUint(b, seq, 10), '"')
+	}
+	b = append(b, after...)
 	b = append(b, frameTail...)
 	b = append(b, o.key()...)
 	gone, err := assemble(b, Deleted, seq, int(o.nsLen), len(o.Name()))
 	if err != nil {
-		return o
+		gone.extra, gone.finalizers, gone.deleting = o.extra, o.finalizers, o.deleting
 	}
 	return gone
 }

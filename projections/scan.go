@@ -14,7 +14,7 @@ type metadata struct {
 	uid        span // without its quotes
 	labels     span // the object including its braces
 	owners     span // the array including its brackets
-	version    span // `"resourceVersion":"N",`, absent in a record
+	version    span // with its quotes
 	finalizers int
 	deleting   bool
 	escaped    bool // uid, labels or owners hold a backslash: spans cannot be used as they are
@@ -196,7 +196,6 @@ func (s *scanner) raw() (span, bool) {
 func (s *scanner) metadata(m *metadata) bool {
 	in := scanner{b: s.b, i: s.i}
 	ok := in.members(func(key []byte) bool {
-		keyAt := in.i
 		var ok bool
 		switch string(key) {
 		case "labels":
@@ -210,9 +209,7 @@ func (s *scanner) metadata(m *metadata) bool {
 			m.escaped = m.escaped || in.has(m.uid, '\\')
 			m.uid.off, m.uid.len = m.uid.off+1, max(m.uid.len-2, 0)
 		case "resourceVersion":
-			m.version.off = keyAt - len(`"resourceVersion":`)
-			_, ok = in.raw()
-			m.version.len = in.i + 1 - m.version.off // with the comma: uid always follows
+			m.version, ok = in.raw()
 		case "finalizers":
 			ok = in.nullOr(func() bool {
 				return in.elements(func() bool { m.finalizers++; return in.value() })

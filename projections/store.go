@@ -141,6 +141,7 @@ func (s *Store) Restore(st State) {
 	s.timeline.restore(st.Timeline)
 	s.epoch.Store(&st.Epoch)
 	s.RaiseFloor(st.Floor)
+	s.cold.last.Store(st.Seq)
 	s.progress.advance(st.Seq)
 }
 
