@@ -126,6 +126,9 @@ func (s *Server) resource(c echo.Context) error {
 	if !ok || kind.Namespaced && rt.namespace == "" && rt.name != "" || !kind.Namespaced && rt.namespace != "" {
 		return notFound(c)
 	}
+	if _, ok := kind.Subresource(rt.subresource); !ok && rt.subresource != "" {
+		return notFound(c)
+	}
 	q := &request{s: s, w: w, r: r, user: user.Name, groups: user.Groups, kind: kind, route: rt}
 	if r.URL.RawQuery != "" {
 		q.query = r.URL.Query()
