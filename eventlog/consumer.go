@@ -87,11 +87,12 @@ func (r *reader) run(ctx context.Context) error {
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return fmt.Errorf("%w: %w", errReader, err)
 	}
-	name, err := r.l.createConsumer(ctx, inbox, r.next)
-	if err != nil {
+	// Named by us, so that it can be deleted also when the answer to its creation is not awaited.
+	name := inbox[len(nats.InboxPrefix):]
+	defer r.l.deleteConsumer(name)
+	if err := r.l.createConsumer(ctx, name, inbox, r.next); err != nil {
 		return err
 	}
-	defer r.l.rc.Publish("$JS.API.CONSUMER.DELETE."+r.l.cfg.Stream+"."+name, nil)
 	return r.wait(ctx)
 }
 
@@ -143,41 +144,46 @@ func (r *reader) halt(err error) error {
 }
 
 // createConsumer makes an ephemeral push consumer that begins at seq.
-func (l *Log) createConsumer(ctx context.Context, inbox string, seq uint64) (string, error) {
+func (l *Log) createConsumer(ctx context.Context, name, inbox string, seq uint64) error {
 	ctx, cancel := withWait(ctx)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{
 		"stream_name": l.cfg.Stream,
 		"config": map[string]any{
-			"deliver_subject": inbox, "deliver_policy": "by_start_sequence", "opt_start_seq": seq,
+			"name": name, "deliver_subject": inbox, "deliver_policy": "by_start_sequence", "opt_start_seq": seq,
 			"ack_policy": "none", "max_deliver": 1, "replay_policy": "instant",
 			"flow_control": true, "idle_heartbeat": heartbeat.Nanoseconds(),
 			"inactive_threshold": readerLife.Nanoseconds(), "num_replicas": 1, "mem_storage": true,
 		},
 	})
 	if err != nil {
-		return "", fmt.Errorf("eventlog: reader: %w", err)
+		return fmt.Errorf("eventlog: reader: %w", err)
 	}
-	m, err := l.rc.RequestWithContext(ctx, "$JS.API.CONSUMER.CREATE."+l.cfg.Stream, body)
+	m, err := l.rc.RequestWithContext(ctx, "$JS.API.CONSUMER.CREATE."+l.cfg.Stream+"."+name, body)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return "", err
+		if errors.Is(err, context.Canceled) {
+			return err
 		}
-		return "", l.readError(fmt.Errorf("%w: %w", errReader, err))
+		return l.readError(fmt.Errorf("%w: %w", errReader, err))
 	}
 	var answer struct {
-		Name  string `json:"name"`
 		Error *struct {
 			Description string `json:"description"`
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return "", fmt.Errorf("eventlog: reader: %w", err)
+		return fmt.Errorf("eventlog: reader: %w", err)
 	}
 	if answer.Error != nil {
-		return "", fmt.Errorf("%w: %s", errReader, answer.Error.Description)
+		return fmt.Errorf("%w: %s", errReader, answer.Error.Description)
 	}
-	return answer.Name, nil
+	return nil
+}
+
+// deleteConsumer asks for the consumer's removal; nobody waits for the answer, and a consumer
+// that the request does not reach ends by itself after readerLife.
+func (l *Log) deleteConsumer(name string) {
+	l.rc.PublishRequest("$JS.API.CONSUMER.DELETE."+l.cfg.Stream+"."+name, l.inbox+"0", nil)
 }
 
 func (r *reader) end(err error) {

@@ -42,14 +42,14 @@ type embedded struct {
 }
 
 // startEmbedded locks the directory, judges the store's files and starts the server on them.
-func startEmbedded(ctx context.Context, cfg Config) (e *embedded, err error) {
+func startEmbedded(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("eventlog: open: neither Dir nor URL is set")
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("eventlog: open: %w", err)
 	}
-	e = &embedded{dir: cfg.Dir, notes: &serverLog{to: cfg.Logger}, stop: make(chan struct{})}
+	e := &embedded{dir: cfg.Dir, notes: &serverLog{to: cfg.Logger}, stop: make(chan struct{})}
 	if e.lock, err = lockDir(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,10 @@ func startEmbedded(ctx context.Context, cfg Config) (e *embedded, err error) {
 	if err := e.judgeFiles(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return e, e.start(cfg)
+	if err := e.start(cfg); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // streamDir is where JetStream keeps the stream.

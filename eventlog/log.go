@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,7 +62,7 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	l := &Log{
 		cfg:       cfg,
 		idHeader:  nats.MsgIdHdr,
-		idPrefix:  nats.NewInbox()[len("_INBOX."):][:14],
+		idPrefix:  strconv.FormatUint(rand.Uint64(), 36) + "-", // two Logs must never share one
 		inbox:     nats.NewInbox() + ".",
 		followers: map[*follower]struct{}{},
 		failed:    make(chan struct{}),

@@ -101,12 +101,9 @@ func checkSettings(c jetstream.StreamConfig, replicas int) error {
 
 // prepareStream finds or creates the stream, checks it, and sees to its genesis.
 func (l *Log) prepareStream(ctx context.Context) error {
-	s, err := l.js.Stream(ctx, l.cfg.Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = l.createStream(ctx)
-	}
+	s, err := l.findStream(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: stream %s: %w", ErrUnavailable, l.cfg.Stream, err)
+		return err
 	}
 	c := s.CachedInfo().Config
 	replicas := 1
@@ -143,6 +140,29 @@ func (l *Log) prepareStream(ctx context.Context) error {
 		return err
 	}
 	return l.checkShape(ctx)
+}
+
+// findStream finds or creates the stream. An external server may be there before its JetStream
+// is, and a cluster before its leader: they are waited for as long as ctx allows.
+func (l *Log) findStream(ctx context.Context) (jetstream.Stream, error) {
+	for {
+		s, err := l.js.Stream(ctx, l.cfg.Stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			s, err = l.createStream(ctx)
+		}
+		switch {
+		case err == nil:
+			return s, nil
+		case errors.Is(err, ErrEncryption) || errors.Is(err, ErrDamaged):
+			return nil, err
+		}
+		var api *jetstream.APIError
+		passing := errors.As(err, &api) && api.Code >= 500 ||
+			errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+		if l.emb != nil || !passing || pause(ctx, retryPauseMax/5) != nil {
+			return nil, fmt.Errorf("%w: stream %s: %w", ErrUnavailable, l.cfg.Stream, err)
+		}
+	}
 }
 
 // createStream creates the stream; when another server creates it at the same time, either
