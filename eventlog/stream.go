@@ -230,13 +230,13 @@ func (l *Log) prepareGenesis(ctx context.Context, c jetstream.StreamConfig) erro
 		return fmt.Errorf("eventlog: genesis of stream %s: %w", c.Name, err)
 	}
 	l.epoch = rec.Epoch
-	if epoch != rec.Epoch {
-		if epoch != "" && info.State.LastSeq > 1 {
-			return &DamageError{Seq: 1, What: fmt.Sprintf("the genesis record has epoch %s, the metadata has %s", rec.Epoch, epoch), Hint: l.hint()}
-		}
-		return l.writeEpoch(ctx)
+	switch noted := c.Metadata[metaEpoch]; {
+	case noted == rec.Epoch:
+		return nil
+	case noted != "" && info.State.LastSeq > 1:
+		return &DamageError{Seq: 1, What: fmt.Sprintf("the genesis record has epoch %s, the metadata has %s", rec.Epoch, noted), Hint: l.hint()}
 	}
-	return nil
+	return l.writeEpoch(ctx)
 }
 
 // writeGenesis appends the genesis record to an empty stream unless another server was first.
