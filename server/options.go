@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,8 +89,12 @@ const largestObject = 7 << 20
 
 // Validate returns an *OptionError for the first option that makes no sense.
 func (o *Options) Validate() error {
-	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+	_, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
 		return &OptionError{"listen", fmt.Sprintf("%q is not host:port", o.Listen)}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return &OptionError{"listen", fmt.Sprintf("%q is not a port", port)}
 	}
 	if o.DataDir == "" {
 		return &OptionError{"data-dir", "a directory is needed"}

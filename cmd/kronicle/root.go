@@ -127,9 +127,18 @@ func variable(flag string) string {
 	return "KRONICLE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// describeVariables adds to each flag's help the variable that sets it.
+// describeVariables adds to each flag's help the variable that sets it, and
+// the defaults that pflag does not show because they are zero.
 func describeVariables(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		f.Usage += " [" + variable(f.Name) + "]"
+		switch f.DefValue {
+		case "0", "false":
+			f.Usage += " (default " + f.DefValue + ")"
+		case "", "[]":
+			if !strings.Contains(f.Usage, "(default:") {
+				f.Usage += " (default: none)"
+			}
+		}
 	})
 }
