@@ -19,9 +19,10 @@ type barriers struct {
 }
 
 type round struct {
-	done chan struct{}
-	seq  uint64
-	err  error
+	done    chan struct{}
+	readers int // who take part in it
+	seq     uint64
+	err     error
 }
 
 // fresh returns the sequence that a read arriving now must have applied.
@@ -40,6 +41,7 @@ func (b *barriers) fresh(ctx context.Context) (uint64, error) {
 	default:
 		r = b.next
 	}
+	r.readers++
 	b.mu.Unlock()
 
 	select {

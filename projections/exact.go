@@ -41,6 +41,9 @@ func (s *Store) stateAt(ctx context.Context, res *resource, seq uint64) (*root, 
 		return r, nil
 	}
 	return s.states.flights.do(ctx, key, func(ctx context.Context) (*root, error) {
+		if r := s.states.get(key); r != nil { // built between our look and this flight
+			return r, nil
+		}
 		s.counts.exactBuilt.Add(1)
 		r, bytes, ok := undo(res, seq)
 		if !ok {
