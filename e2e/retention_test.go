@@ -239,7 +239,7 @@ func TestInformerSeesEveryChangeOnceAcrossRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := adds.Load()
-	const rounds = 4
+	const rounds = 3
 	for round := range rounds {
 		name := fmt.Sprintf("r%d", round)
 		send(t, client, "POST", base+configMaps, configMap(name, "0", ""))

@@ -30,7 +30,7 @@ func TestAStalledWatcherLosesNothingAndDelaysNobody(t *testing.T) {
 	}
 	from := metric(t, client, base, "kronicle_applied_sequence")
 
-	stalled := openWatch(t, client, base, from, 4<<10)
+	stalled := openWatch(t, client, base, from, 128<<10)
 	defer stalled.Close()
 	brisk := openWatch(t, client, base, from, 0)
 	defer brisk.Close()

@@ -62,6 +62,7 @@ func (q *request) commit(m mutation, o writeOptions) ([]byte, error) {
 	ctx := q.r.Context()
 	key := eventlog.Key{Group: q.kind.Group, Resource: q.kind.Resource, Namespace: q.namespace, Name: m.name}
 	seq, err := q.s.log.Append(ctx, key, m.expect, rec)
+	q.s.noteSpace(err)
 	if err != nil {
 		return nil, err
 	}
@@ -111,3 +112,12 @@ func splitVersion(data []byte) (bare []byte, at int) {
 
 // isConflict tells whether another write of the object came first.
 func isConflict(err error) bool { return errors.Is(err, eventlog.ErrConflict) }
+
+// noteSpace remembers whether the newest append found room, for /readyz: a store that
+// is full must not be sent writes.
+func (s *Server) noteSpace(err error) {
+	full := errors.Is(err, eventlog.ErrFull)
+	if full != s.full.Load() && (full || err == nil) {
+		s.full.Store(full)
+	}
+}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/kronicle/kronicle/eventlog"
 )
 
 // A check is one line of a health answer. note is what a good one adds to its line
@@ -25,12 +27,18 @@ type check struct {
 // checks are those of a path: /livez asks whether the process should go on, /readyz
 // whether requests should be sent to it.
 func (s *Server) checks(path string) []check {
+	space := check{"space", func(context.Context) (string, error) {
+		if s.full.Load() {
+			return "", eventlog.ErrFull
+		}
+		return "", nil
+	}}
 	ping := check{"ping", func(context.Context) (string, error) { return "", nil }}
 	log := check{"log", s.checkLog}
 	if path != "/readyz" {
 		return []check{ping, log}
 	}
-	return []check{ping, log, {"projection", s.checkProjection}, {"history-window", s.checkHistory},
+	return []check{ping, log, space, {"projection", s.checkProjection}, {"history-window", s.checkHistory},
 		{"snapshot", s.checkSnapshot}, {"shutdown", s.checkShutdown}}
 }
 

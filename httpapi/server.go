@@ -75,6 +75,7 @@ type Server struct {
 
 	ready      atomic.Bool
 	stopping   atomic.Bool
+	full       atomic.Bool     // the newest append found no room
 	watches    context.Context // ends when the server shuts down
 	endWatches context.CancelFunc
 }
