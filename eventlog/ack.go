@@ -150,7 +150,18 @@ func (l *Log) refusedLocked(f *flight, code int, text string) {
 // fatal tells whether an answer means that the embedded store can no longer write. The limit of
 // the stream's size comes with the same code as a write error.
 func (l *Log) fatal(code int, text string) bool {
-	return l.emb != nil && code == codeStoreFailed && !isLimit(text) || l.emb != nil && code == codeResources
+	if l.emb == nil {
+		return false
+	}
+	switch code {
+	case codeStoreFailed:
+		return !isLimit(text)
+	case codeResources:
+		return true
+	case codeUnavailable:
+		return !l.emb.srv.JetStreamEnabled() // it shuts itself down at the end of the disk
+	}
+	return false
 }
 
 func isLimit(text string) bool {
@@ -163,7 +174,7 @@ func (l *Log) refusedOneLocked(o *op, code int, text string) {
 		l.aside++
 		l.work.Add(1)
 		go l.resolve(o)
-	case code == codeWrongLast, code == codeInFlight, code == codeDuplicateFly, code == codeUnavailable:
+	case !l.fatal(code, text) && (code == codeWrongLast || code == codeInFlight || code == codeDuplicateFly || code == codeUnavailable):
 		l.laterLocked(o, fmt.Errorf("%w: append %s: %s", ErrUnavailable, o.key, text))
 	case code == codeOverloaded:
 		l.endLocked(o, fmt.Errorf("%w: append %s: %s", ErrOverloaded, o.key, text))
@@ -171,7 +182,9 @@ func (l *Log) refusedOneLocked(o *op, code int, text string) {
 		// The record may be in the file although the store could not say so.
 		o.ambiguous = true
 		cause := errors.New(text)
-		if isSpace(text) || code == codeResources {
+		if code == codeUnavailable {
+			cause = fmt.Errorf("%w: %s", ErrFull, l.emb.notes.last())
+		} else if isSpace(text) || code == codeResources {
 			cause = fmt.Errorf("%w: %s", ErrFull, text)
 		}
 		l.fail(cause)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -320,11 +322,21 @@ func (l *Log) sendLocked(o *op) {
 		err = l.nc.PublishMsg(m)
 	}
 	if err != nil {
+		o.failedToSend(err)
 		l.laterLocked(o, fmt.Errorf("%w: %w", ErrUnavailable, err))
 		return
 	}
 	o.sent = true
 	l.flyLocked(&o.flight)
+}
+
+// failedToSend notes what an error of the connection means: unless it refused the message as a
+// whole, part of what it wrote may have arrived.
+func (o *op) failedToSend(err error) {
+	var broken net.Error
+	if errors.As(err, &broken) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.ErrShortWrite) {
+		o.sent, o.ambiguous = true, true
+	}
 }
 
 // sendBatchLocked sends ops as one atomic batch.
@@ -344,6 +356,7 @@ func (l *Log) sendBatchLocked(ops []*op) {
 		if err := l.nc.PublishMsg(m); err != nil {
 			// Without its last message a batch is dropped by the server.
 			for _, o := range ops {
+				o.failedToSend(err)
 				l.laterLocked(o, fmt.Errorf("%w: %w", ErrUnavailable, err))
 			}
 			return
@@ -387,7 +400,7 @@ func (l *Log) landLocked(f *flight) {
 // not be sent, which is the truth unless an earlier message is unaccounted for.
 func (l *Log) laterLocked(o *op, cause error) {
 	l.landLocked(&o.flight)
-	if err := l.Err(); err != nil || l.closed || o.abandoned || time.Now().After(o.deadline) {
+	if l.hopelessLocked(o) {
 		l.giveUpLocked(o, cause)
 		return
 	}
@@ -397,9 +410,19 @@ func (l *Log) laterLocked(o *op, cause error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.aside--
-		l.sendLocked(o)
+		if l.hopelessLocked(o) {
+			l.giveUpLocked(o, cause)
+		} else {
+			l.sendLocked(o)
+		}
 		l.settleLocked()
 	})
+}
+
+// hopelessLocked tells whether o is not to be sent again. A caller that left before anything was
+// sent has been told so.
+func (l *Log) hopelessLocked(o *op) bool {
+	return l.Err() != nil || l.closed || o.abandoned || time.Now().After(o.deadline)
 }
 
 // giveUpLocked ends o without an outcome. In an embedded log an append of unknown outcome means
@@ -414,15 +437,34 @@ func (l *Log) giveUpLocked(o *op, cause error) {
 	l.finishLocked(o, 0, cause)
 }
 
-// sweep looks for acks that are overdue.
+// sweep looks for acks that are overdue, again and again while any are awaited.
 func (l *Log) sweep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.overdueLocked(l.cfg.Faults.AckWait)
+	l.sweeping = len(l.flights) > 0
+	if l.sweeping {
+		time.AfterFunc(l.cfg.Faults.AckWait/2, l.sweep)
+	}
+}
+
+// reconnected sends again at once what was in flight when the connection broke.
+func (l *Log) reconnected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.overdueLocked(0)
+}
+
+// overdueLocked resends what has been in flight for longer than wait.
+func (l *Log) overdueLocked(wait time.Duration) {
 	now := time.Now()
+	overdue := make([]*flight, 0, len(l.flights))
 	for _, f := range l.flights {
-		if now.Sub(f.sent) < l.cfg.Faults.AckWait && !l.closed {
-			continue
+		if now.Sub(f.sent) >= wait || l.closed {
+			overdue = append(overdue, f)
 		}
+	}
+	for _, f := range overdue {
 		l.landLocked(f)
 		for _, o := range f.ops {
 			o.ambiguous = true
@@ -434,10 +476,6 @@ func (l *Log) sweep() {
 		}
 	}
 	l.settleLocked()
-	l.sweeping = len(l.flights) > 0
-	if l.sweeping {
-		time.AfterFunc(l.cfg.Faults.AckWait/2, l.sweep)
-	}
 }
 
 // settleLocked is called after each change: it starts the next round and wakes who waits for

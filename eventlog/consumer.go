@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	readerTimeout = 3 * heartbeat    // silence after which a reader is made anew
 	readerLife    = 60 * time.Second // after which the server drops a reader nobody listens to
 )
+
+// embeddedTries is how often a reader of the embedded server is made anew without a record read
+// in between. An external server may come back, the embedded one does not.
+const embeddedTries = 8
 
 // errReader says that a reader has to be made anew from where it stands.
 var errReader = errors.New("eventlog: reader interrupted")
@@ -61,6 +66,9 @@ func (l *Log) read(ctx context.Context, next, to uint64, fn func([]Entry) error)
 			return next, err
 		}
 		tries++
+		if l.emb != nil && tries > embeddedTries {
+			return next, l.readError(fmt.Errorf("%w: read from %d: %w", ErrUnavailable, next, err))
+		}
 		if tries > 1 && errors.Is(err, errGap) {
 			if err := l.missing(ctx, next); !errors.Is(err, ErrUnavailable) {
 				return next, err
@@ -275,6 +283,7 @@ func (r *reader) flush() bool {
 	if r.l.emb == nil {
 		raise(&r.l.last, batch[len(batch)-1].Seq)
 	}
+	r.touched.Store(math.MaxInt64) // fn may take its time
 	if err := r.fn(batch); err != nil {
 		r.end(err)
 		return false

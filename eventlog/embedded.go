@@ -93,7 +93,7 @@ func (e *embedded) judgeFiles(ctx context.Context, cfg Config) (err error) {
 			return fmt.Errorf("%w: the store at %s is encrypted: %v, a key was given: %v", ErrEncryption, dir, sealed, !sealed)
 		case !exists:
 			e.state.setKey(cfg.EncryptionKey)
-			return e.state.write(e.dir, true)
+			return e.state.write(e.dir)
 		}
 	} else if err := e.state.checkKey(cfg.EncryptionKey); err != nil {
 		return err
@@ -102,6 +102,7 @@ func (e *embedded) judgeFiles(ctx context.Context, cfg Config) (err error) {
 		return &DamageError{Seq: e.state.Last, What: fmt.Sprintf("the log reached %d but %s is missing", e.state.Last, dir), Hint: hintStore}
 	}
 	if exists && !e.state.Clean && !sealed {
+		cfg.Logger.Info("the log was not closed in order, checking its files", "dir", dir)
 		last, err := scanBlocks(ctx, filepath.Join(dir, "msgs"), cfg.Stream, e.state.Trim)
 		if err != nil {
 			return err
@@ -178,7 +179,7 @@ func (e *embedded) opened(first, last uint64, epoch string) error {
 		return &DamageError{Seq: first, What: fmt.Sprintf("the store has epoch %s, this directory belongs to %s", epoch, s.Epoch), Hint: hintStore}
 	}
 	s.Clean, s.Last, s.Epoch = false, last, epoch
-	return s.write(e.dir, true)
+	return s.write(e.dir)
 }
 
 // mark notes the last acknowledged sequence from time to time, so that the loss of a tail is
@@ -196,7 +197,7 @@ func (e *embedded) mark(last func() uint64, log *slog.Logger) {
 		e.mu.Lock()
 		if n := last(); n > e.state.Last {
 			e.state.Last = n
-			if err := e.state.write(e.dir, false); err != nil {
+			if err := e.state.write(e.dir); err != nil {
 				log.Warn("cannot note the last sequence", "error", err)
 			}
 		}
@@ -213,7 +214,7 @@ func (e *embedded) trimming(seq uint64) error {
 	}
 	s := *e.state
 	s.Trim = seq
-	if err := s.write(e.dir, true); err != nil {
+	if err := s.write(e.dir); err != nil {
 		return err
 	}
 	e.state = &s
@@ -229,7 +230,7 @@ func (e *embedded) close(last uint64, failed bool) error {
 	if !failed && srvErr == nil {
 		e.mu.Lock()
 		e.state.Clean, e.state.Last = true, max(last, e.state.Last)
-		err = e.state.write(e.dir, true)
+		err = e.state.write(e.dir)
 		e.mu.Unlock()
 	}
 	return errors.Join(srvErr, err, e.lock.Close())

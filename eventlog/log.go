@@ -97,6 +97,12 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	return l, nil
 }
 
+// The names of the two connections.
+const (
+	connAppend = "append"
+	connRead   = "read"
+)
+
 // connect makes the two connections. An external server that is not there yet is waited for
 // as long as ctx allows.
 func (l *Log) connect(ctx context.Context) (err error) {
@@ -108,6 +114,11 @@ func (l *Log) connect(ctx context.Context) (err error) {
 			nats.ReconnectBufSize(-1),
 			nats.Timeout(requestWait),
 			nats.IgnoreAuthErrorAbort(),
+			nats.ReconnectHandler(func(*nats.Conn) {
+				if name == connAppend {
+					l.reconnected()
+				}
+			}),
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 				l.cfg.Logger.Warn("nats connection", "name", name, "error", err)
 			}),
@@ -125,10 +136,10 @@ func (l *Log) connect(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if l.nc, err = dial("append"); err != nil {
+	if l.nc, err = dial(connAppend); err != nil {
 		return err
 	}
-	if l.rc, err = dial("read"); err != nil {
+	if l.rc, err = dial(connRead); err != nil {
 		return err
 	}
 	l.js, err = jetstream.New(l.rc)

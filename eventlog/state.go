@@ -56,8 +56,8 @@ func readState(dir string) (*state, error) {
 	return s, nil
 }
 
-// write replaces the state file. With sync it is durable when write returns.
-func (s *state) write(dir string, sync bool) error {
+// write replaces the state file durably.
+func (s *state) write(dir string) error {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("eventlog: write state: %w", err)
@@ -68,7 +68,7 @@ func (s *state) write(dir string, sync bool) error {
 		return fmt.Errorf("eventlog: write state: %w", err)
 	}
 	_, err = f.Write(append(b, '\n'))
-	if err == nil && sync {
+	if err == nil {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {
@@ -77,7 +77,7 @@ func (s *state) write(dir string, sync bool) error {
 	if err == nil {
 		err = os.Rename(name+".tmp", name)
 	}
-	if err == nil && sync {
+	if err == nil {
 		err = syncDir(dir)
 	}
 	if err != nil {
