@@ -170,9 +170,16 @@ func (c *catalog) newest() (entry, bool) {
 // nearest opens the newest snapshot in [least, seq] whose checksums all fit. Damaged ones are remembered and passed over.
 // ErrNotExist if there is none; if that is because of damage, the error says so too.
 func (c *catalog) nearest(ctx context.Context, least, seq uint64) (*reader, error) {
+	c.mu.Lock()
+	entries := slices.Clone(c.entries)
+	c.mu.Unlock()
 	var faults []error
-	for _, e := range slices.Backward(c.own()) {
-		if e.Seq > seq || e.Seq < least {
+	for _, e := range slices.Backward(entries) {
+		if e.Seq > seq || e.Seq < least || e.health == foreign {
+			continue
+		}
+		if e.health == broken {
+			faults = append(faults, damaged(e.Name, "that was found before"))
 			continue
 		}
 		r, err := c.sound(ctx, e)

@@ -82,13 +82,14 @@ func (k *Keeper) due(now time.Time) bool {
 func (k *Keeper) TakeNow(ctx context.Context) (Info, error) {
 	k.taking.Lock()
 	defer k.taking.Unlock()
-	begin, clock := k.cfg.Now(), time.Now()
+	begin := k.cfg.Now()
 	info, err := k.take(ctx, begin)
 	k.mu.Lock()
 	k.pace.dueSince = time.Time{}
 	if err == nil {
 		k.pace.backoff = 0
-		k.pace.notUntil = k.cfg.Now().Add(max(2*k.limits.tick()*9/10, dutyFactor*time.Since(clock)))
+		now := k.cfg.Now()
+		k.pace.notUntil = now.Add(max(2*k.limits.tick()*9/10, dutyFactor*now.Sub(begin)))
 	} else {
 		k.pace.backoff = min(max(2*k.pace.backoff, retryLeast), retryMost)
 		k.pace.notUntil = k.cfg.Now().Add(k.pace.backoff)
