@@ -185,6 +185,9 @@ func (p *printer) line(l httpapi.LogLine) error {
 	if verb == "" {
 		verb = l.Op
 	}
+	if l.Op == "delete" && !strings.HasPrefix(verb, "delete") {
+		verb += "+delete" // the write that took the last finalizer away
+	}
 	resource := l.Resource
 	if l.Group != "" {
 		resource += "." + l.Group
