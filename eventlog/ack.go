@@ -181,10 +181,11 @@ func (l *Log) refusedOneLocked(o *op, code int, text string) {
 	case l.fatal(code, text):
 		// The record may be in the file although the store could not say so.
 		o.ambiguous = true
-		cause := errors.New(text)
-		if code == codeUnavailable {
+		cause := storeError(text)
+		switch {
+		case code == codeUnavailable:
 			cause = fmt.Errorf("%w: %s", ErrFull, l.emb.notes.last())
-		} else if isSpace(text) || code == codeResources {
+		case code == codeResources:
 			cause = fmt.Errorf("%w: %s", ErrFull, text)
 		}
 		l.fail(cause)
@@ -194,6 +195,14 @@ func (l *Log) refusedOneLocked(o *op, code int, text string) {
 	default:
 		l.endLocked(o, fmt.Errorf("eventlog: append %s: the server refused it: %s (%d)", o.key, text, code))
 	}
+}
+
+// storeError makes an error of what the server says of a failed write.
+func storeError(text string) error {
+	if isSpace(text) {
+		return fmt.Errorf("%w: %s", ErrFull, text)
+	}
+	return errors.New(text)
 }
 
 func isSpace(text string) bool {

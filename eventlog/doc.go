@@ -15,7 +15,7 @@
 //	log.go       opening, closing, failing
 //	embedded.go  the server inside the process; state.go its witness file; scan.go the check of its files
 //	stream.go    the stream, its settings, genesis and epoch
-//	commit.go    the committer: queue, rounds, single messages and atomic batches
+//	commit.go    the committer: queue and rounds; send.go single messages, atomic batches, resends
 //	ack.go       answers of the server and what refused preconditions mean
 //	recent.go    memory of recently written subjects
 //	get.go, read.go, consumer.go, follow.go   reading

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -267,14 +268,25 @@ type serverLog struct {
 	to   *slog.Logger
 	mu   sync.Mutex
 	text string
+	bad  string // a failed write
 }
 
 func (l *serverLog) note(level slog.Level, format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	l.mu.Lock()
 	l.text = text
+	if level == slog.LevelError && (strings.Contains(text, "failed to store") || strings.Contains(text, "write error")) || isSpace(text) {
+		l.bad = text
+	}
 	l.mu.Unlock()
 	l.to.Log(context.Background(), level, "nats: "+text)
+}
+
+// writeError returns what the server said of a failed write, "" if there was none.
+func (l *serverLog) writeError() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bad
 }
 
 func (l *serverLog) last() string {
