@@ -5,7 +5,6 @@ import (
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kronicle/kronicle/kinds"
@@ -16,7 +15,7 @@ import (
 type filter struct {
 	namespace string // "" is all
 	name      string // "" is any; from the field selector or the path
-	labels    labels.Selector
+	labels    []labelRule
 	fields    fields.Selector
 	kind      *kinds.Kind
 	none      bool // two requirements exclude each other
@@ -26,7 +25,7 @@ type filter struct {
 func (q *request) filter(o *metainternalversion.ListOptions) (filter, error) {
 	f := filter{namespace: q.namespace, kind: q.kind}
 	if o.LabelSelector != nil && !o.LabelSelector.Empty() {
-		f.labels = o.LabelSelector
+		f.labels = labelRules(o.LabelSelector)
 	}
 	sel := o.FieldSelector
 	if q.name != "" { // a deprecated /watch/ path
@@ -76,8 +75,10 @@ func (f *filter) matches(o *projections.Object) bool {
 	if o == nil || f.none || f.namespace != "" && o.Namespace() != f.namespace || f.name != "" && o.Name() != f.name {
 		return false
 	}
-	if f.labels != nil && !f.labels.Matches(labelsOf{o}) {
-		return false
+	for i := range f.labels {
+		if !f.labels[i].matches(o) {
+			return false
+		}
 	}
 	return f.fields == nil || f.fields.Matches(fieldsOf{o, f.kind})
 }
