@@ -11,7 +11,7 @@ import (
 
 // The committer's limits.
 const (
-	singlesMax  = 8        // up to this many appends go as single messages, more as one batch
+	singlesMax  = 16       // up to this many appends go as single messages, more as one batch: a batch costs the server as much as that
 	batchMax    = 1000     // messages of an atomic batch, nats-server's limit
 	batchBytes  = 4 << 20  // bytes of an atomic batch
 	windowMax   = 1024     // messages in flight where appends are pipelined
