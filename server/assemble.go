@@ -208,6 +208,7 @@ func (s *Server) openAPI() error {
 		History:        s.keeper,
 		Auth:           s.pki.Authenticator(),
 		Verify:         s.verify,
+		SharedLog:      s.opts.NATSURL != "",
 		MaxObjectBytes: s.opts.MaxObjectBytes,
 		MaxReads:       s.opts.MaxReads,
 		MaxWrites:      s.opts.MaxWrites,

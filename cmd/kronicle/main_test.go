@@ -9,9 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // asProgram makes this test binary behave as the program, so that the tests
@@ -52,18 +56,55 @@ func kronicle(t *testing.T, args ...string) result {
 	return finished(t, program(args...))
 }
 
+// output collects what a program writes, and lets a test wait for a text in it.
+type output struct {
+	mu     sync.Mutex
+	text   bytes.Buffer
+	writes chan struct{} // holds a token when there was a write
+}
+
+func newOutput() *output { return &output{writes: make(chan struct{}, 1)} }
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.writes <- struct{}{}:
+	default:
+	}
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for !strings.Contains(o.String(), text) {
+		select {
+		case <-o.writes:
+		case <-late:
+			t.Fatalf("%q did not come: %s", text, o)
+		}
+	}
+}
+
 // serving is a running `kronicle serve`.
 type serving struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	lines  []string
-	stderr *bytes.Buffer
+	stderr *output
 }
 
 // serveIn starts a server on a data directory and reads its three lines.
 func serveIn(t *testing.T, dir string, args ...string) *serving {
 	t.Helper()
-	s := &serving{t: t, stderr: new(bytes.Buffer)}
+	s := &serving{t: t, stderr: newOutput()}
 	s.cmd = program(append([]string{"serve", "--listen", "127.0.0.1:0", "--data-dir", dir}, args...)...)
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
@@ -260,6 +301,48 @@ func TestEncryptedStoreNeedsItsKey(t *testing.T) {
 	}
 	if r := kronicle(t, "serve", "--data-dir", store, "--encryption-key-file", key("short", "short")); r.code != 2 {
 		t.Errorf("short key: %+v", r)
+	}
+}
+
+func TestSecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := serveIn(t, dir)
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A request whose body never comes keeps an orderly end waiting.
+	body, never := io.Pipe()
+	defer never.Close()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if res, err := client.Post(config.Host+"/api/v1/namespaces", "application/json", body); err == nil {
+			res.Body.Close()
+		}
+	}()
+	if _, err := never.Write([]byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.stderr.await(t, "a second signal ends the process at once")
+	began := time.Now()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait() // ended by the signal: that is its error
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	<-answered
+	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+		t.Errorf("ended with exit code %d and not by the signal", status.ExitStatus())
 	}
 }
 
