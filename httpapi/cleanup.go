@@ -92,7 +92,7 @@ func (s *Server) reviewNames(ctx context.Context, name string) error {
 	q := s.internal(ctx, kind, "update")
 	q.name = name
 	for {
-		live, err := q.live()
+		live, err := q.live(true)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -157,7 +157,7 @@ func (s *Server) release(ctx context.Context, group, resource, name string, chan
 	q := s.internal(ctx, kind, "update")
 	q.name = name
 	for {
-		live, err := q.live()
+		live, err := q.live(true)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -66,6 +66,7 @@ func (q *request) commit(m mutation, o writeOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.wrote = true
 	// The write has happened: only the server's own end keeps it from being applied.
 	if err := q.s.store.Wait(context.WithoutCancel(ctx), seq); err != nil {
 		return nil, errors.Join(eventlog.ErrUnknown, err)

@@ -125,6 +125,12 @@ func (q *request) admitCreate(name string) error {
 		return nil
 	}
 	ns, ok := q.s.store.Get(namespaces, "", q.namespace)
+	if !ok && q.s.cfg.SharedLog { // another server may have made it just now
+		if _, err := q.s.store.Fresh(q.r.Context()); err != nil {
+			return err
+		}
+		ns, ok = q.s.store.Get(namespaces, "", q.namespace)
+	}
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, q.namespace)
 	}

@@ -53,14 +53,17 @@ func (q *request) writeDeleted(data []byte) error {
 // first. data is the object's last state.
 func (q *request) removeObject(o *metav1.DeleteOptions) (gone bool, data []byte, err error) {
 	for {
-		live, err := q.live()
-		if err != nil {
-			return false, nil, err
-		}
-		if err := q.checkPreconditions(o.Preconditions, live); err != nil {
-			return false, nil, err
-		}
-		gone, data, err := q.removeOnce(live, o)
+		data, err = q.onLive(func(live *projections.Object) ([]byte, error) {
+			if live == nil {
+				return nil, q.notFound()
+			}
+			if err := q.checkPreconditions(o.Preconditions, live); err != nil {
+				return nil, err
+			}
+			var data []byte
+			gone, data, err = q.removeOnce(live, o)
+			return data, err
+		})
 		if !isConflict(err) {
 			return gone, data, err
 		}

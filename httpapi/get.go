@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kronicle/kronicle/projections"
@@ -65,14 +66,37 @@ func (s *Server) waitFor(ctx context.Context, n uint64) error {
 	return err
 }
 
-// live is the newest state of the object that a write is about.
-func (q *request) live() (*projections.Object, error) {
-	if _, err := q.s.store.Fresh(q.r.Context()); err != nil {
-		return nil, err
+// live is the state of the object that a write is about: fresh, or as the projections
+// have it.
+func (q *request) live(fresh bool) (*projections.Object, error) {
+	if fresh {
+		if _, err := q.s.store.Fresh(q.r.Context()); err != nil {
+			return nil, err
+		}
 	}
 	o, ok := q.s.store.Get(q.gr(), q.namespace, q.name)
 	if !ok {
 		return nil, q.notFound()
 	}
 	return o, nil
+}
+
+// onLive runs a write on the state of its object. Where other servers append to the
+// log, it runs first on what the projections have: its precondition makes a write on
+// an old state fail, so a success is one. Any other outcome (a refusal, a conflict, a
+// change of nothing) may come from the state being old, and is found once more on the
+// newest. do is given nil where there is no object, and must not change what it holds
+// on to.
+func (q *request) onLive(do func(live *projections.Object) ([]byte, error)) ([]byte, error) {
+	for fresh := !q.s.cfg.SharedLog; ; fresh = true {
+		live, err := q.live(fresh)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		q.wrote = false
+		data, err := do(live)
+		if fresh || err == nil && q.wrote {
+			return data, err
+		}
+	}
 }

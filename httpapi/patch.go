@@ -74,18 +74,19 @@ func (q *request) patcher(body []byte, fieldValidation string) (patcher, error) 
 }
 
 func (q *request) patchOnce(apply patcher, o writeOptions) ([]byte, error) {
-	live, err := q.live()
-	if err != nil {
-		return nil, err
-	}
-	obj, err := apply(live)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.checkPatched(obj, live, o); err != nil {
-		return nil, err
-	}
-	return q.mutate(obj, live, o)
+	return q.onLive(func(live *projections.Object) ([]byte, error) {
+		if live == nil {
+			return nil, q.notFound()
+		}
+		obj, err := apply(live)
+		if err != nil {
+			return nil, err
+		}
+		if err := q.checkPatched(obj, live, o); err != nil {
+			return nil, err
+		}
+		return q.mutate(obj, live, o)
+	})
 }
 
 // checkPatched holds a patched object to what a patch may change.

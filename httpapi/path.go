@@ -99,7 +99,8 @@ type request struct {
 	query  url.Values // nil when the URL has none
 	out    representation
 	dryRun bool
-	code   int // of the answer
+	code   int  // of the answer
+	wrote  bool // a record of this request is in the log
 }
 
 func (q *request) gr() projections.GroupResource {

@@ -47,6 +47,10 @@ type Config struct {
 	// Verify runs the verifier against the live server; nil: not offered.
 	Verify func(ctx context.Context, progress func(seq, last uint64)) (snapshots.Report, error)
 
+	// SharedLog says that other servers append to the log, too: what the projections
+	// show may then be behind, and finding out costs an append.
+	SharedLog bool
+
 	MaxObjectBytes int64 // of a request body and of an encoded object; 0: 3 MiB
 	MaxReads       int   // reads in flight, watches not counted; 0: 400
 	MaxWrites      int   // mutating requests in flight; 0: 200

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kronicle/kronicle/eventlog"
@@ -31,25 +32,29 @@ func (q *request) update() error {
 	if err := q.matchName(obj); err != nil {
 		return err
 	}
-	live, err := q.live()
-	if apierrors.IsNotFound(err) && q.kind.CreateOnUpdate && q.subresource == "" && str(metaOf(obj), "resourceVersion") == "" {
-		data, err := q.createObject(obj, o)
-		if err != nil {
-			return err
+	code := http.StatusOK
+	data, err := q.onLive(func(live *projections.Object) ([]byte, error) {
+		next := obj
+		if q.s.cfg.SharedLog { // then onLive may come again
+			next = runtime.DeepCopyJSON(obj)
 		}
-		return q.writeObject(http.StatusCreated, data)
-	}
-	if err != nil {
-		return err
-	}
-	data, err := q.replace(obj, live, o)
+		switch {
+		case live != nil:
+			code = http.StatusOK
+			return q.replace(next, live, o)
+		case q.kind.CreateOnUpdate && q.subresource == "" && str(metaOf(obj), "resourceVersion") == "":
+			code = http.StatusCreated
+			return q.createObject(next, o)
+		}
+		return nil, q.notFound()
+	})
 	if isConflict(err) {
 		err = q.conflict(modified)
 	}
 	if err != nil {
 		return err
 	}
-	return q.writeObject(http.StatusOK, data)
+	return q.writeObject(code, data)
 }
 
 // matchName holds the name and the namespace of a body against the path.
