@@ -209,7 +209,6 @@ func (s *Server) openAPI() error {
 		Auth:           s.pki.Authenticator(),
 		Verify:         s.verify,
 		SharedLog:      s.opts.NATSURL != "",
-		SharedLog:      s.opts.NATSURL != "",
 		MaxObjectBytes: s.opts.MaxObjectBytes,
 		MaxReads:       s.opts.MaxReads,
 		MaxWrites:      s.opts.MaxWrites,
