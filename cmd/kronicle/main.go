@@ -14,9 +14,14 @@ func main() {
 	// A closed pipe is an error of the write that met it, and not the end of a
 	// process that may have a store open.
 	signal.Ignore(syscall.SIGPIPE)
-	// The first signal asks for an orderly end. NotifyContext stops listening
-	// with it, so a second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel() // the first asks for an orderly end
+		<-signals
+		os.Exit(exitError) // the second does not wait for it
+	}()
 	os.Exit(run(ctx, os.Args[1:], environment{stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv, began: began}))
 }
