@@ -20,6 +20,7 @@ import (
 const (
 	jsonPatchType  = "application/json-patch+json"
 	mergePatchType = "application/merge-patch+json"
+	strategicType  = "application/strategic-merge-patch+json"
 	// maxPatchOperations is apiserver/pkg/endpoints/handlers/patch.go maxJSONPatchOperations.
 	maxPatchOperations = 10000
 )
@@ -69,8 +70,16 @@ func (q *request) patcher(body []byte, fieldValidation string) (patcher, error) 
 		return q.jsonPatcher(body)
 	case mergePatchType:
 		return q.mergePatcher(body, fieldValidation)
+	case strategicType:
+		if !q.kind.Custom {
+			return q.strategicPatcher(body, fieldValidation)
+		}
 	}
-	return nil, unsupportedMedia(jsonPatchType + ", " + mergePatchType)
+	accepted := jsonPatchType + ", " + mergePatchType
+	if !q.kind.Custom {
+		accepted += ", " + strategicType
+	}
+	return nil, unsupportedMedia(accepted)
 }
 
 func (q *request) patchOnce(apply patcher, o writeOptions) ([]byte, error) {
@@ -164,11 +173,8 @@ func rejected() error {
 // mergePatcher reads an RFC 7386 patch. It is applied to decoded values: the object
 // is decoded and encoded once, not once more for the patch.
 func (q *request) mergePatcher(body []byte, fieldValidation string) (patcher, error) {
-	p, twice, err := kinds.DecodeJSON(body)
+	p, err := q.decodePatch(body, fieldValidation)
 	if err != nil {
-		return nil, badRequest("error decoding patch: %v", err)
-	}
-	if err := q.strictness(fieldValidation, twice); err != nil {
 		return nil, err
 	}
 	return func(live *projections.Object) (map[string]any, error) {
@@ -178,6 +184,36 @@ func (q *request) mergePatcher(body []byte, fieldValidation string) (patcher, er
 		}
 		obj["apiVersion"] = q.kind.APIVersion
 		return merge(obj, p), nil
+	}, nil
+}
+
+// decodePatch reads a patch that is an object.
+func (q *request) decodePatch(body []byte, fieldValidation string) (map[string]any, error) {
+	p, twice, err := kinds.DecodeJSON(body)
+	if err != nil {
+		return nil, badRequest("error decoding patch: %v", err)
+	}
+	return p, q.strictness(fieldValidation, twice)
+}
+
+// strategicPatcher reads a strategic merge patch, whose rules are in the tags of the
+// kind's Go type.
+func (q *request) strategicPatcher(body []byte, fieldValidation string) (patcher, error) {
+	p, err := q.decodePatch(body, fieldValidation)
+	if err != nil {
+		return nil, err
+	}
+	return func(live *projections.Object) (map[string]any, error) {
+		obj, err := decodeLive(live)
+		if err != nil {
+			return nil, err
+		}
+		obj["apiVersion"] = q.kind.APIVersion
+		patched, err := q.kind.StrategicMerge(obj, runtime.DeepCopyJSON(p))
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return patched, nil
 	}, nil
 }
 
