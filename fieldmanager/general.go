@@ -18,7 +18,7 @@ func (m *Manager) general(live, obj map[string]any, by Actor) ([]any, error) {
 	} else if len(man.fields) == 0 && !reset {
 		return nil, nil // not tracked before the first apply
 	}
-	if err := m.update(m.own(live), m.own(obj), man, m.updater(by), by); err != nil {
+	if err := m.update(m.set(live, by), m.set(obj, by), man, m.updater(by), by); err != nil {
 		return nil, err
 	}
 	man.limit()
@@ -59,6 +59,26 @@ func (m *Manager) own(obj map[string]any) map[string]any {
 		obj["apiVersion"] = m.version
 	}
 	return obj
+}
+
+// set is obj as own gives it, without the parts that the write does not set:
+// what is wrong with those keeps nothing from being tracked. A conversion
+// between versions may need them.
+func (m *Manager) set(obj map[string]any, by Actor) map[string]any {
+	obj = m.own(obj)
+	if m.cfg.Convert != nil {
+		return obj
+	}
+	out := obj
+	for name, sub := range m.mask(by.Subresource).fields {
+		if _, ok := obj[name]; ok && sub.whole && name != "metadata" {
+			if len(out) == len(obj) {
+				out = copyMap(obj)
+			}
+			delete(out, name)
+		}
+	}
+	return out
 }
 
 // currentWrite stands for the writer while others are compared with it, so
