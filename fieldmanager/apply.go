@@ -41,8 +41,16 @@ func (m *Manager) Apply(live, applied map[string]any, by Actor, force bool) (mer
 	if err := m.checkApplied(applied); err != nil {
 		return nil, err
 	}
-	before := listed(live)
-	man, err := decodeManaged(before)
+	if merged, ok := m.quick(live, applied, by); ok {
+		return merged, nil
+	}
+	return m.generalApply(live, applied, by, force)
+}
+
+// generalApply is Apply by structured-merge-diff, of a configuration of this
+// kind and version.
+func (m *Manager) generalApply(live, applied map[string]any, by Actor, force bool) (merged map[string]any, err error) {
+	man, err := decodeManaged(listed(live))
 	if err != nil {
 		return nil, fmt.Errorf("failed to decode managed fields: %w", err)
 	}
@@ -61,12 +69,12 @@ func (m *Manager) Apply(live, applied map[string]any, by Actor, force bool) (mer
 	if err != nil {
 		return nil, err
 	}
-	return m.finish(merged, before, man, by, applied, changed)
+	return m.finish(merged, man, by, applied, changed)
 }
 
 // finish gives the merged object its entries. A merge that changes nothing
 // sets no time.
-func (m *Manager) finish(merged map[string]any, before []any, man managed, by Actor, applied map[string]any, changed bool) (map[string]any, error) {
+func (m *Manager) finish(merged map[string]any, man managed, by Actor, applied map[string]any, changed bool) (map[string]any, error) {
 	id := m.applier(by).String()
 	man.strip(id)
 	if changed {

@@ -33,13 +33,9 @@ func (m *Manager) track(live, obj map[string]any, by Actor) (entries []any, ok b
 	if len(had) == 0 {
 		return nil, true // not tracked before the first apply
 	}
-	old := make([]entry, len(had))
-	for i, v := range had {
-		e, err := readEntry(v)
-		if err != nil || e.version != m.cfg.APIVersion || len(e.set) > 0 && !settled(m.cfg.Type.shapes(), e.set) {
-			return nil, false
-		}
-		old[i] = e
+	old, ok := m.readEntries(had)
+	if !ok {
+		return nil, false
 	}
 	w := walkers.Get().(*walker)
 	defer w.release()
@@ -50,6 +46,20 @@ func (m *Manager) track(live, obj map[string]any, by Actor) (entries []any, ok b
 		return had, true
 	}
 	return m.retrack(&w.delta, had, old, by)
+}
+
+// readEntries reads the entries of a live object. ok is false if one of them
+// is of another version, or of a schema that has changed since.
+func (m *Manager) readEntries(list []any) (entries []entry, ok bool) {
+	entries = make([]entry, len(list))
+	for i, v := range list {
+		e, err := readEntry(v)
+		if err != nil || e.version != m.cfg.APIVersion || len(e.set) > 0 && !settled(m.cfg.Type.shapes(), e.set) {
+			return nil, false
+		}
+		entries[i] = e
+	}
+	return entries, true
 }
 
 func (m *Manager) trackCreate(obj map[string]any, by Actor) (entries []any, ok bool) {

@@ -19,8 +19,8 @@ type Type struct {
 	// zero is what an object is before its creation.
 	zero map[string]any
 
-	once sync.Once
-	root *shape
+	once, strictOnce sync.Once
+	root, strictRoot *shape
 }
 
 // Deduced is the type of objects without a schema: every map is granular and
@@ -36,6 +36,15 @@ func (t *Type) shapes() *shape {
 		t.root = c.compile(t.open.TypeRef)
 	})
 	return t.root
+}
+
+// strictShapes is shapes without the fields that the schema does not know.
+func (t *Type) strictShapes() *shape {
+	t.strictOnce.Do(func() {
+		c := compiler{schema: t.strict.Schema, named: map[string]*shape{}}
+		t.strictRoot = c.compile(t.strict.TypeRef)
+	})
+	return t.strictRoot
 }
 
 // live wraps a stored object, duplicates in its lists included.

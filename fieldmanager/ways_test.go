@@ -3,6 +3,7 @@ package fieldmanager
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,7 +89,7 @@ func (r maker) spec() any {
 		"struct": func() any {
 			return map[string]any{"x": r.word(), "y": map[string]any{"z": int64(r.IntN(2))}}
 		},
-		"free":     func() any { return r.value(3) },
+		"free":     func() any { return map[string]any{r.word(): r.value(3), r.word(): r.value(2)} },
 		"template": func() any { return map[string]any{"kind": r.word(), "metadata": map[string]any{"labels": r.words()}} },
 	} {
 		if r.chance(2) {
@@ -268,4 +269,77 @@ func (r maker) given(live, obj map[string]any) []any {
 		return nil
 	}
 	return had
+}
+
+// config is what an applier who looks at the object might apply: mostly what
+// it applied before, with something changed, added or left out.
+func (r maker) config(live, last map[string]any) map[string]any {
+	spec := map[string]any{}
+	for _, from := range []map[string]any{child(live, "spec"), child(last, "spec"), child(r.object(), "spec")} {
+		for _, name := range sortedKeys(from) {
+			if from[name] != nil && r.chance(8) {
+				spec[name] = from[name]
+			}
+		}
+	}
+	if last != nil && !r.chance(6) {
+		kept := copyMap(child(last, "spec"))
+		for _, name := range sortedKeys(spec) {
+			if r.chance(4) {
+				kept[name] = spec[name]
+			}
+		}
+		spec = kept
+	}
+	config := map[string]any{"apiVersion": "example.com/v1", "kind": "Varied", "metadata": map[string]any{"name": "x"}, "spec": spec}
+	if r.chance(5) {
+		config["metadata"] = map[string]any{"name": "x", "labels": r.words()}
+	}
+	return runtime.DeepCopyJSON(config)
+}
+
+func TestTheShortWayOfApplyGivesWhatTheGeneralWayGives(t *testing.T) {
+	r := maker{rand.New(rand.NewPCG(testSeed(t), 3))}
+	m := variedManager(t)
+	short, conflicts, failed, all := 0, 0, 0, 0
+	for range 150 {
+		live := r.object()
+		if m.Update(nil, live, Actor{Manager: "m9", Now: at(0)}) != nil {
+			continue
+		}
+		live = stored(t, live)
+		last := map[string]map[string]any{}
+		for step := 1; step < 25; step++ {
+			by := Actor{Manager: fmt.Sprintf("m%d", r.IntN(3)), Now: at(step)}
+			config, force := r.config(live, last[by.Manager]), r.chance(3)
+			before := render(live) + render(config)
+			quick, ok := m.quick(live, config, by)
+			want, err := m.generalApply(live, config, by, force)
+			if after := render(live) + render(config); after != before {
+				t.Fatalf("step %d changed what it was given:\n%s\n%s", step, before, after)
+			}
+			if err != nil && strings.HasPrefix(err.Error(), "failed to create typed live object") {
+				break // one of the odd ones
+			}
+			all++
+			if _, conflict := err.(*ConflictError); conflict {
+				conflicts++
+			} else if err != nil {
+				failed++
+			}
+			if ok {
+				short++
+				if err != nil || render(quick) != render(want) {
+					t.Fatalf("step %d by %s\nlive   %s\nconfig %s\nshort   %s\ngeneral %s %v", step, by.Manager, render(live), render(config), render(quick), render(want), err)
+				}
+			}
+			if err == nil {
+				live, last[by.Manager] = stored(t, want), config
+			}
+		}
+	}
+	t.Logf("%d of %d applies took the short way; %d conflicts, %d errors", short, all, conflicts, failed)
+	if short < all/10 {
+		t.Error("the short way is hardly ever taken")
+	}
 }
