@@ -195,7 +195,7 @@ func (s *Server) Bootstrap(ctx context.Context) error {
 		}
 		q := s.internal(ctx, kind, "create")
 		obj := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
-		if _, err := q.createObject(obj, writeOptions{fieldManager: "kronicle"}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := q.createObject(obj, writeOptions{untracked: true}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("bootstrap: namespace %s: %w", name, err)
 		}
 	}

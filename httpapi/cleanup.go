@@ -103,7 +103,7 @@ func (s *Server) reviewNames(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if _, err = q.mutate(obj, live, writeOptions{fieldManager: "kronicle"}); !isConflict(err) || ctx.Err() != nil {
+		if _, err = q.mutate(obj, live, writeOptions{untracked: true}); !isConflict(err) || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Server) release(ctx context.Context, group, resource, name string, chan
 			return err
 		}
 		change(obj)
-		if _, err = q.commitUpdate(obj, live, writeOptions{fieldManager: "kronicle"}); !isConflict(err) || ctx.Err() != nil {
+		if _, err = q.commitUpdate(obj, live, writeOptions{untracked: true}); !isConflict(err) || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -43,11 +43,13 @@ func (q *request) createObject(obj map[string]any, o writeOptions) ([]byte, erro
 	if err := q.prepareMetaForCreate(meta); err != nil {
 		return nil, err
 	}
+	given := meta["managedFields"]
 	generated := str(meta, "name") == "" && str(meta, "generateName") != ""
 	for attempt := 1; ; attempt++ {
 		if generated {
 			meta["name"] = generateName(str(meta, "generateName"))
 		}
+		put(meta, "managedFields", given)
 		data, err := q.createOnce(obj, o)
 		if !generated || !apierrors.IsAlreadyExists(err) {
 			return data, err
@@ -80,6 +82,7 @@ func (q *request) createOnce(obj map[string]any, o writeOptions) ([]byte, error)
 	if len(errs) > 0 {
 		return nil, q.invalid(str(meta, "name"), errs)
 	}
+	q.track(nil, obj, o)
 	m, err := q.encode(eventlog.OpCreate, obj, 0)
 	if err != nil {
 		return nil, err

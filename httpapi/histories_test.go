@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the server answers into th
 //
 // Besides requests there are
 //
-//	SHOW Header ...      print these headers of the answers from here on
+//	SHOW Header ...      print these headers of the answers from here on;
+//	                     managedFields is no header: without it they are left out
 //	WATCH name PATH      open a watch; the answer is its status
 //	EVENTS name n        the next n events of a watch
 //	END name             what is left of a watch until the server ends it
@@ -222,8 +224,40 @@ func (h *history) events(name string, n int) (lines []string) {
 
 var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
+var managersInYAML = regexp.MustCompile(`(?m)^  managedFields:\n(?:  - .*\n|    .*\n)*`)
+
+// withoutManagers takes the managed fields out, which most histories are not about.
+func withoutManagers(s string) string {
+	s = managersInYAML.ReplaceAllString(s, "")
+	const key = `"managedFields":[`
+	for {
+		i := strings.Index(s, key)
+		if i < 0 {
+			return s
+		}
+		depth, end := 1, i+len(key)
+		for ; depth > 0 && end < len(s); end++ {
+			switch s[end] {
+			case '[':
+				depth++
+			case ']':
+				depth--
+			}
+		}
+		if end < len(s) && s[end] == ',' {
+			end++
+		} else if i > 0 && s[i-1] == ',' {
+			i--
+		}
+		s = s[:i] + s[end:]
+	}
+}
+
 // plain replaces what differs from run to run; real puts it back for a request.
 func (h *history) plain(s string) string {
+	if !slices.Contains(h.show, "managedFields") {
+		s = withoutManagers(s)
+	}
 	return volatile.ReplaceAllStringFunc(s, func(v string) string {
 		if strings.HasSuffix(v, "Z") {
 			return "TIME"

@@ -132,7 +132,7 @@ func typedMeta(meta map[string]any) (*metav1.ObjectMeta, error) {
 
 // validated are the members of metadata that users write and rules exist for, but
 // for the name and the namespace.
-var validated = []string{"labels", "annotations", "ownerReferences", "finalizers", "managedFields"}
+var validated = []string{"labels", "annotations", "ownerReferences", "finalizers"}
 
 // validateMeta checks metadata by the rules that all kinds share; old is nil on
 // create. What an update does not change is not checked again.
@@ -155,6 +155,7 @@ func (q *request) validateMeta(meta, old map[string]any) (field.ErrorList, error
 	if err != nil {
 		return nil, err
 	}
+	now.ResourceVersion = before.ResourceVersion // whether it may be missing is for the kind to say
 	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(now, before, path)
 	return append(errs, q.validateCommon(now, path)...), nil
@@ -211,9 +212,6 @@ func keepMeta(meta, old map[string]any) {
 	put(meta, "name", old["name"])
 	put(meta, "namespace", old["namespace"])
 	put(meta, "generateName", old["generateName"])
-	if meta["managedFields"] == nil {
-		put(meta, "managedFields", old["managedFields"])
-	}
 }
 
 // specChanged tells whether anything outside metadata (and the status, if that is a

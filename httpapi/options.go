@@ -63,6 +63,8 @@ type writeOptions struct {
 	dryRun          bool
 	fieldManager    string
 	fieldValidation string
+	force           bool // of an apply: take fields from other managers
+	untracked       bool // the managed fields are as they should be
 }
 
 // createOptions, updateOptions and patchOptions read and validate the parameters of
@@ -75,7 +77,7 @@ func (q *request) createOptions() (writeOptions, error) {
 	if errs := metav1validation.ValidateCreateOptions(&o); len(errs) > 0 {
 		return writeOptions{}, invalidOptions("CreateOptions", errs)
 	}
-	return writeOptions{len(o.DryRun) > 0, o.FieldManager, o.FieldValidation}, nil
+	return writeOptions{dryRun: len(o.DryRun) > 0, fieldManager: o.FieldManager, fieldValidation: o.FieldValidation}, nil
 }
 
 func (q *request) updateOptions() (writeOptions, error) {
@@ -86,19 +88,21 @@ func (q *request) updateOptions() (writeOptions, error) {
 	if errs := metav1validation.ValidateUpdateOptions(&o); len(errs) > 0 {
 		return writeOptions{}, invalidOptions("UpdateOptions", errs)
 	}
-	return writeOptions{len(o.DryRun) > 0, o.FieldManager, o.FieldValidation}, nil
+	return writeOptions{dryRun: len(o.DryRun) > 0, fieldManager: o.FieldManager, fieldValidation: o.FieldValidation}, nil
 }
 
 func (q *request) patchOptions(patchType string) (writeOptions, error) {
-	var o metav1.PatchOptions
-	if err := decodeParams(q.writeQuery(), &o); err != nil {
+	return q.readPatchOptions(&metav1.PatchOptions{}, patchType)
+}
+
+func (q *request) readPatchOptions(o *metav1.PatchOptions, patchType string) (writeOptions, error) {
+	if err := decodeParams(q.writeQuery(), o); err != nil {
 		return writeOptions{}, err
 	}
-	errs := metav1validation.ValidatePatchOptions(&o, types.PatchType(patchType))
-	if len(errs) > 0 {
+	if errs := metav1validation.ValidatePatchOptions(o, types.PatchType(patchType)); len(errs) > 0 {
 		return writeOptions{}, invalidOptions("PatchOptions", errs)
 	}
-	return writeOptions{len(o.DryRun) > 0, o.FieldManager, o.FieldValidation}, nil
+	return writeOptions{dryRun: len(o.DryRun) > 0, fieldManager: o.FieldManager, fieldValidation: o.FieldValidation}, nil
 }
 
 // writeQuery is the query without empty dryRun values.

@@ -36,6 +36,9 @@ type patcher func(live *projections.Object) (map[string]any, error)
 // patch answers PATCH: the patch is tried again on the newest state when another
 // write came first, until the request's time is over.
 func (q *request) patch() error {
+	if q.contentType() == applyType {
+		return q.apply()
+	}
 	o, err := q.patchOptions(q.contentType())
 	if err != nil {
 		return err
@@ -75,9 +78,9 @@ func (q *request) patcher(body []byte, fieldValidation string) (patcher, error) 
 			return q.strategicPatcher(body, fieldValidation)
 		}
 	}
-	accepted := jsonPatchType + ", " + mergePatchType
+	accepted := jsonPatchType + ", " + mergePatchType + ", " + applyType
 	if !q.kind.Custom {
-		accepted += ", " + strategicType
+		accepted = jsonPatchType + ", " + mergePatchType + ", " + strategicType + ", " + applyType
 	}
 	return nil, unsupportedMedia(accepted)
 }
@@ -100,14 +103,7 @@ func (q *request) patchOnce(apply patcher, o writeOptions) ([]byte, error) {
 
 // checkPatched holds a patched object to what a patch may change.
 func (q *request) checkPatched(obj map[string]any, live *projections.Object, o writeOptions) error {
-	if err := q.checkKind(obj, nil); err != nil {
-		return err
-	}
-	unknown, err := q.conform(obj)
-	if err != nil {
-		return err
-	}
-	if err := q.patchStrictness(o.fieldValidation, obj, unknown); err != nil {
+	if err := q.conformPatched(obj, o); err != nil {
 		return err
 	}
 	if err := q.matchName(obj); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kronicle/kronicle/access"
 	"github.com/kronicle/kronicle/eventlog"
+	"github.com/kronicle/kronicle/fieldmanager"
 	"github.com/kronicle/kronicle/kinds"
 	"github.com/kronicle/kronicle/projections"
 	"github.com/kronicle/kronicle/snapshots"
@@ -76,6 +77,7 @@ type Server struct {
 	// definitions is held while a definition is written: whether its names are
 	// free depends on the others.
 	definitions sync.Mutex
+	builtins    fieldmanager.Builtins
 
 	ready      atomic.Bool
 	stopping   atomic.Bool
@@ -139,6 +141,10 @@ func (s *Server) routes() *echo.Echo {
 	e.GET("/", s.authenticated(s.index))
 	for _, p := range []string{"/api", "/api/", "/apis", "/apis/"} {
 		e.GET(p, s.authenticated(s.discovery))
+	}
+	for _, m := range []string{http.MethodGet, http.MethodHead} {
+		e.Add(m, "/openapi/v3", s.authenticated(s.openAPIIndex))
+		e.Add(m, "/openapi/v3/*", s.authenticated(s.openAPI))
 	}
 	e.Any("/api/*", s.resource)
 	e.Any("/apis/*", s.resource)

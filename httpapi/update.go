@@ -152,6 +152,7 @@ func (q *request) mutate(obj map[string]any, live *projections.Object, o writeOp
 	if g, ok := oldMeta["generation"].(int64); ok && q.kind.Generation && q.subresource != "status" && q.specChanged(obj, old) {
 		meta["generation"] = g + 1
 	}
+	q.track(old, obj, o)
 	return q.commitUpdate(obj, live, o)
 }
 

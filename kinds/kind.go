@@ -1,6 +1,9 @@
 package kinds
 
 import (
+	"reflect"
+	"sync/atomic"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -55,6 +58,8 @@ type Kind struct {
 
 	plan  once[*plan]        // of a built-in kind's Go type
 	paths once[[]columnPath] // of the columns after the name
+
+	attached atomic.Value // see Attach
 }
 
 // Subresource is one subresource of a Kind as discovery shows it. Group,
@@ -134,4 +139,23 @@ func (k *Kind) SchemaJSON() []byte {
 		return nil
 	}
 	return k.definition.schemas[k.Version]
+}
+
+// New returns a new value of the Go type of a built-in kind, nil for a custom kind.
+func (k *Kind) New() any {
+	if k.rules.typ == nil {
+		return nil
+	}
+	return reflect.New(k.rules.typ).Interface()
+}
+
+// Attach returns what another package keeps with the kind for as long as the kind is
+// served: what make returned the first time. One package attaches one thing; make may
+// run more than once when several ask at the same moment.
+func (k *Kind) Attach(make func() any) any {
+	if have := k.attached.Load(); have != nil {
+		return have
+	}
+	k.attached.CompareAndSwap(nil, make())
+	return k.attached.Load()
 }
