@@ -14,8 +14,9 @@ import (
 )
 
 // Builtins gives the types of the built-in kinds. What they are made of, the
-// schema in client-go, takes about a fifth of a second to read: it is read at
-// the first use. The zero value is ready.
+// schema in client-go, takes about a quarter of a second to read: it is read at
+// the first use, and the kinds that every server begins with (known.go) do not
+// need it. The zero value is ready.
 type Builtins struct {
 	once   sync.Once
 	parser *typed.Parser
@@ -44,8 +45,8 @@ func (b *Builtins) merging(of any) (*Type, error) {
 	if !ok {
 		return Deduced(), nil
 	}
-	if named.OpenAPIModelName() == definitionName {
-		return FromOpenAPI([]byte(definitionSchema))
+	if s := knownSchema(named.OpenAPIModelName()); s != "" {
+		return closed(s)
 	}
 	b.once.Do(func() { b.parser, b.err = readBuiltins() })
 	if b.err != nil {
@@ -57,30 +58,6 @@ func (b *Builtins) merging(of any) (*Type, error) {
 	}
 	return &Type{open: p, strict: p}, nil
 }
-
-const definitionName = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
-
-// definitionSchema is the topology of CustomResourceDefinition, which
-// client-go does not have. Versions are owned as a whole.
-const definitionSchema = `{"properties":{
-"spec":{"type":"object","properties":{
- "group":{"type":"string"},"scope":{"type":"string"},"preserveUnknownFields":{"type":"boolean"},
- "names":` + definitionNames + `,
- "versions":{"type":"array","items":{"x-kubernetes-preserve-unknown-fields":true}},
- "conversion":{"type":"object","properties":{"strategy":{"type":"string"},"webhook":{"type":"object","properties":{
-  "conversionReviewVersions":{"type":"array","items":{"type":"string"}},
-  "clientConfig":{"type":"object","properties":{"url":{"type":"string"},"caBundle":{"type":"string"},"service":{"type":"object","properties":{
-   "name":{"type":"string"},"namespace":{"type":"string"},"path":{"type":"string"},"port":{"type":"integer"}}}}}}}}}}},
-"status":{"type":"object","properties":{
- "acceptedNames":` + definitionNames + `,"observedGeneration":{"type":"integer"},
- "storedVersions":{"type":"array","items":{"type":"string"}},
- "conditions":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","properties":{
-  "type":{"type":"string"},"status":{"type":"string"},"lastTransitionTime":{"type":"string","format":"date-time"},
-  "reason":{"type":"string"},"message":{"type":"string"},"observedGeneration":{"type":"integer"}}}}}}}}`
-
-const definitionNames = `{"type":"object","properties":{"plural":{"type":"string"},"singular":{"type":"string"},
- "kind":{"type":"string"},"listKind":{"type":"string"},
- "shortNames":{"type":"array","items":{"type":"string"}},"categories":{"type":"array","items":{"type":"string"}}}}`
 
 // zeroObject is what a new value of the type encodes to.
 func zeroObject(of any) (map[string]any, error) {

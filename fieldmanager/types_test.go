@@ -7,18 +7,47 @@ import (
 	"sync"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/kronicle/kronicle/kinds"
 )
 
-func TestMetadataOfCustomKindsMergesAsThatOfBuiltinKinds(t *testing.T) {
-	builtin, err := builtins.Type(corev1.ConfigMap{})
-	if err != nil {
+func TestSchemasWrittenDownAreThoseOfClientGo(t *testing.T) {
+	for _, of := range []interface{ OpenAPIModelName() string }{corev1.ConfigMap{}, corev1.Namespace{}, coordinationv1.Lease{}} {
+		typ, err := builtins.Type(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := typ.shapes().object
+		want := clientGo(t, of.OpenAPIModelName()).shapes().object
+		for name, w := range want.fields {
+			if name != "metadata" && !reflect.DeepEqual(got.fields[name], w) {
+				t.Errorf("%s: %s: got %+v, want %+v", of.OpenAPIModelName(), name, got.fields[name], w)
+			}
+		}
+		if len(got.fields) != len(want.fields) || got.element != nil {
+			t.Errorf("%s: %d fields, want %d", of.OpenAPIModelName(), len(got.fields), len(want.fields))
+		}
+	}
+}
+
+// clientGo is a type as client-go has it.
+func clientGo(t *testing.T, model string) *Type {
+	t.Helper()
+	if _, err := builtins.Type(corev1.Secret{}); err != nil { // reads it
 		t.Fatal(err)
 	}
-	want := builtin.shapes().object.field("metadata")
+	p := builtins.parser.Type(model)
+	if !p.IsValid() {
+		t.Fatalf("client-go has no %s", model)
+	}
+	return &Type{open: p, strict: p}
+}
+
+func TestMetadataOfCustomKindsMergesAsThatOfBuiltinKinds(t *testing.T) {
+	want := clientGo(t, "io.k8s.api.core.v1.ConfigMap").shapes().object.field("metadata")
 	got := mustType(t, `{"type":"object"}`).shapes().object.field("metadata")
 	for name, w := range want.object.fields {
 		g := got.object.fields[name]
