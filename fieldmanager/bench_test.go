@@ -153,3 +153,11 @@ func BenchmarkEncodeCreated(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkReadBuiltins(b *testing.B) {
+	for b.Loop() {
+		if _, err := readBuiltins(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

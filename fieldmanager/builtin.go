@@ -14,8 +14,9 @@ import (
 )
 
 // Builtins gives the types of the built-in kinds. What they are made of, the
-// schema in client-go, takes about a fifth of a second to read: it is read at
-// the first use. The zero value is ready.
+// schema in client-go, takes about a quarter of a second to read: it is read at
+// the first use, and the kinds that every server begins with (known.go) do not
+// need it. The zero value is ready.
 type Builtins struct {
 	once   sync.Once
 	parser *typed.Parser
@@ -24,24 +25,38 @@ type Builtins struct {
 
 // Type returns the type of a Go type of k8s.io/api, given as any value of it.
 // Its objects start out as the zero value is encoded. Kinds that client-go has
-// no schema of are Deduced.
+// no schema of are Deduced, but for definitions.
 func (b *Builtins) Type(of any) (*Type, error) {
 	zero, err := zeroObject(of)
 	if err != nil {
 		return nil, err
 	}
-	t := Deduced()
-	if named, ok := of.(interface{ OpenAPIModelName() string }); ok {
-		b.once.Do(func() { b.parser, b.err = readBuiltins() })
-		if b.err != nil {
-			return nil, b.err
-		}
-		if p := b.parser.Type(named.OpenAPIModelName()); p.IsValid() {
-			t = &Type{open: p, strict: p}
-		}
+	t, err := b.merging(of)
+	if err != nil {
+		return nil, err
 	}
 	t.zero = zero
 	return t, nil
+}
+
+// merging is how values of a Go type merge.
+func (b *Builtins) merging(of any) (*Type, error) {
+	named, ok := of.(interface{ OpenAPIModelName() string })
+	if !ok {
+		return Deduced(), nil
+	}
+	if s := knownSchema(named.OpenAPIModelName()); s != "" {
+		return closed(s)
+	}
+	b.once.Do(func() { b.parser, b.err = readBuiltins() })
+	if b.err != nil {
+		return nil, b.err
+	}
+	p := b.parser.Type(named.OpenAPIModelName())
+	if !p.IsValid() {
+		return Deduced(), nil
+	}
+	return &Type{open: p, strict: p}, nil
 }
 
 // zeroObject is what a new value of the type encodes to.

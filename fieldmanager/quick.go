@@ -112,7 +112,7 @@ func (w *walker) claimFields(s *mapShape, c map[string]any, m *mask) {
 		if w.gone || sub != nil && sub.whole {
 			continue
 		}
-		w.push(name, false)
+		w.push(name)
 		w.claim(s.field(name), v, sub)
 		if fields, ok := v.(map[string]any); ok && len(fields) == 0 {
 			w.mark(written)
@@ -154,13 +154,14 @@ func (w *walker) claim(s *shape, v any, m *mask) {
 }
 
 func (w *walker) claimItems(s *listShape, list []any) {
-	if items, ok := s.index(list); !ok || len(items) != len(list) {
-		w.gone = true
-		return
+	if !s.unique(list) {
+		if _, ok := s.index(list); !ok {
+			w.gone = true
+			return
+		}
 	}
 	for _, v := range list {
-		key, _ := s.itemKey(v)
-		w.push(key, true)
+		w.pushItem(s, v)
 		w.claim(s.element, v, nil)
 		w.mark(written)
 		w.pop()
@@ -184,7 +185,7 @@ func (w *walker) overlayFields(s *mapShape, l, c map[string]any, m *mask) {
 		}
 		sub, before := m.field(name), len(w.delta.nodes)
 		lv, ok := l[name]
-		w.push(name, false)
+		w.push(name)
 		if f := s.field(name); ok {
 			w.overlay(f, lv, cv, sub)
 		} else {
@@ -235,18 +236,12 @@ func (w *walker) overlay(s *shape, l, c any, m *mask) {
 
 // overlayItems takes lists of the same items in the same order.
 func (w *walker) overlayItems(s *listShape, l, c []any) {
-	if len(l) != len(c) {
+	if !s.paired(l, c) {
 		w.gone = true
 		return
 	}
 	for i, cv := range c {
-		was, wasOK := s.itemKey(l[i])
-		key, ok := s.itemKey(cv)
-		if !ok || !wasOK || was != key {
-			w.gone = true
-			return
-		}
-		w.push(key, true)
+		w.pushItem(s, cv)
 		w.overlay(s.element, l[i], cv, nil)
 		w.pop()
 	}

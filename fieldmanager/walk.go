@@ -11,11 +11,24 @@ type walker struct {
 	gone  bool // gave up
 }
 
-// step is one element of the path to where the walk is.
+// step is one element of the path to where the walk is: a field, or an item of
+// a list, whose key is made when it is needed.
 type step struct {
 	name string
-	item bool
+	list *listShape
+	item any
 	node int32 // 0: the delta has none yet
+}
+
+// key is the name of the element in a delta.
+func (p *step) key() (name string, item bool) {
+	if p.list == nil {
+		return p.name, false
+	}
+	if p.name == "" {
+		p.name, _ = p.list.itemKey(p.item)
+	}
+	return p.name, true
 }
 
 // A mask is a tree of fields that a write does not set: their owners stay.
@@ -62,14 +75,20 @@ func (w *walker) here() int32 {
 	}
 	for ; at < len(w.path); at++ {
 		p := &w.path[at]
-		p.node = w.delta.add(parent, p.name, p.item)
+		name, item := p.key()
+		p.node = w.delta.add(parent, name, item)
 		parent = p.node
 	}
 	return parent
 }
 
-func (w *walker) push(name string, item bool) { w.path = append(w.path, step{name: name, item: item}) }
-func (w *walker) pop()                        { w.path = w.path[:len(w.path)-1] }
+func (w *walker) push(name string) { w.path = append(w.path, step{name: name}) }
+
+func (w *walker) pushItem(l *listShape, item any) {
+	w.path = append(w.path, step{list: l, item: item})
+}
+
+func (w *walker) pop() { w.path = w.path[:len(w.path)-1] }
 
 // absent is the value of a field that is not there, as opposed to null.
 type absent struct{}
@@ -250,7 +269,7 @@ func (w *walker) member(s *mapShape, name string, l, r any, m *mask) {
 			return
 		}
 	}
-	w.push(name, false)
+	w.push(name)
 	w.values(s.field(name), l, r, sub)
 	w.pop()
 }
@@ -267,53 +286,6 @@ func (w *walker) lists(s *shape, l any, r []any) {
 	default:
 		w.items(s.list, left, r)
 	}
-}
-
-// items compares the items of two lists that are sets or maps.
-func (w *walker) items(s *listShape, l, r []any) {
-	keys, ok := s.index(l)
-	var others map[string]any
-	if others, w.gone = keys, w.gone || !ok; w.gone {
-		return
-	}
-	seen := make(map[string]struct{}, len(r))
-	for _, rv := range r {
-		key, ok := s.itemKey(rv)
-		if _, twice := seen[key]; !ok || twice {
-			w.gone = true
-			return
-		}
-		seen[key] = struct{}{}
-		lv, ok := others[key]
-		if !ok {
-			lv = absent{}
-		}
-		w.push(key, true)
-		w.values(s.element, lv, rv, nil)
-		w.pop()
-	}
-	for key, lv := range others {
-		if _, ok := seen[key]; ok {
-			continue
-		}
-		w.push(key, true)
-		w.values(s.element, lv, absent{}, nil)
-		w.pop()
-	}
-}
-
-// index gives the items of a list by their keys; ok is false if there are
-// duplicates, or items without a key.
-func (s *listShape) index(list []any) (items map[string]any, ok bool) {
-	items = make(map[string]any, len(list))
-	for _, v := range list {
-		key, ok := s.itemKey(v)
-		if !ok {
-			return nil, false
-		}
-		items[key] = v
-	}
-	return items, len(items) == len(list)
 }
 
 // same tells whether two values are equal the way structured-merge-diff means

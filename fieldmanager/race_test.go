@@ -1,0 +1,5 @@
+//go:build race
+
+package fieldmanager
+
+const raceEnabled = true
