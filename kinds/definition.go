@@ -88,7 +88,7 @@ func (d *definition) kind(v map[string]any, namespaced, terminating bool, storag
 		ShortNames: n.shortNames, Categories: n.categories,
 		Verbs:      customVerbs(terminating),
 		Namespaced: namespaced, Custom: true, Generation: true, Terminating: terminating,
-		StorageVersion: storage, Definition: d.name,
+		StorageGroup: d.group, StorageVersion: storage, Definition: d.name,
 		Columns:    customColumns(v),
 		selectable: customSelectable(v),
 		rules:      customRules(),
@@ -101,6 +101,9 @@ func (d *definition) kind(v map[string]any, namespaced, terminating bool, storag
 	if _, ok := sub["status"]; ok {
 		k.HasStatus = true
 		k.Subresources = append(k.Subresources, statusSubresource(k.Group, version, k.Kind))
+	}
+	if k.rules.scale = customScale(sub); k.rules.scale != nil {
+		k.Subresources = append(k.Subresources, scaleSubresource())
 	}
 	if k.Deprecated, _ = v["deprecated"].(bool); k.Deprecated {
 		k.DeprecationWarning = k.APIVersion + " " + k.Kind + " is deprecated"
@@ -181,6 +184,8 @@ func texts(v any) []string {
 type selectable struct {
 	label string
 	path  []string
+	or    []string // looked at if there is nothing at path; nil: nowhere else
+	zero  string   // the value if there is none
 }
 
 // customSelectable reads a version's selectableFields, whose paths are simple
@@ -191,7 +196,7 @@ func customSelectable(v map[string]any) []selectable {
 	for _, f := range list {
 		f, _ := f.(map[string]any)
 		if label := strings.TrimPrefix(text(f, "jsonPath"), "."); label != "" {
-			out = append(out, selectable{label, strings.Split(label, ".")})
+			out = append(out, selectable{label: label, path: strings.Split(label, ".")})
 		}
 	}
 	return out

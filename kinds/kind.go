@@ -33,11 +33,14 @@ type Kind struct {
 	// Generation: metadata.generation is kept.
 	Generation bool
 
-	// StorageVersion is the version whose apiVersion is in the log.
+	// StorageGroup and StorageVersion are of the apiVersion that is in the log.
+	// The group differs from Group for a kind that is another form of a kind
+	// elsewhere: see ToStorage.
+	StorageGroup       string
 	StorageVersion     string
 	StorageVersionHash string
 	Subresources       []Subresource
-	// Columns of the Table form, Name first.
+	// Columns of the Table form, Name first but for events.
 	Columns []Column
 
 	// Deprecated tells that a request for this version gets DeprecationWarning

@@ -31,7 +31,6 @@ func NewRegistry() *Registry {
 		changed:     map[string]bool{},
 	}
 	for _, k := range builtins() {
-		complete(k)
 		r.builtins[k.Group] = append(r.builtins[k.Group], k)
 		r.changed[k.Group] = true
 	}

@@ -19,6 +19,10 @@ type rules struct {
 	typ reflect.Type
 	// cells gives the cells after the name; nil: by the columns' JSON paths.
 	cells func(obj map[string]any, now time.Time) []any
+	// nameless: the name is not the first cell but where cells has it, last.
+	nameless bool
+	// scale says where a Scale is found; nil without that subresource.
+	scale *scalePaths
 }
 
 // customRules are those of every custom kind.
