@@ -21,7 +21,7 @@ type definition struct {
 	settled  bool
 	served   []*Kind
 	unserved *Kind // the storage version, where that is not served
-	schemas  map[string][]byte
+	schemas  map[string]*lazySchema
 }
 
 // names are the names of a definition.
@@ -43,7 +43,7 @@ func parseDefinition(data []byte) (*definition, error) {
 		name:     text(child(obj, "metadata"), "name"),
 		group:    text(spec, "group"),
 		accepted: readNames(child(status, "acceptedNames")),
-		schemas:  map[string][]byte{},
+		schemas:  map[string]*lazySchema{},
 	}
 	if d.name == "" || d.group == "" {
 		return nil, fmt.Errorf("%w: name %q, group %q", ErrDefinition, d.name, d.group)
@@ -95,7 +95,9 @@ func (d *definition) kind(v map[string]any, namespaced, terminating bool, storag
 		definition: d,
 	}
 	if raw, ok := v["schema"].([]byte); ok {
-		d.schemas[version] = openAPISchema(raw)
+		if schema := openAPISchema(raw); schema != nil {
+			d.schemas[version] = &lazySchema{raw: schema}
+		}
 	}
 	sub := child(v, "subresources")
 	if _, ok := sub["status"]; ok {
@@ -200,4 +202,17 @@ func customSelectable(v map[string]any) []selectable {
 		}
 	}
 	return out
+}
+
+// inherit takes over the schemas that old has compiled and that have not
+// changed: most changes of a definition are of its status.
+func (d *definition) inherit(old *definition) {
+	if old == nil {
+		return
+	}
+	for version, l := range d.schemas {
+		if before := old.schemas[version]; before != nil && bytes.Equal(before.raw, l.raw) {
+			d.schemas[version] = before
+		}
+	}
 }

@@ -86,17 +86,33 @@ func (k *Kind) ValidateGenerateName(prefix string) []string { return k.rules.nam
 // PrepareCreate sets in obj what the server sets, and the kind's defaults. The
 // object must have its name by now.
 func (k *Kind) PrepareCreate(obj map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
+		return
+	}
 	if k.rules.prepareCreate != nil {
 		k.rules.prepareCreate(obj)
 	}
 }
 
 // PrepareUpdate sets in obj what the server sets when old becomes obj by the
-// main endpoint. The status is not touched: whoever serves the status
-// subresource takes it from old.
+// main endpoint, and the kind's defaults. The status is not touched: whoever
+// serves the status subresource takes it from old.
 func (k *Kind) PrepareUpdate(obj, old map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
+		return
+	}
 	if k.rules.prepareUpdate != nil {
 		k.rules.prepareUpdate(obj, old)
+	}
+}
+
+// PrepareStatusUpdate sets in obj, which has the status of the request and all
+// else of old, the kind's defaults.
+func (k *Kind) PrepareStatusUpdate(obj, _ map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
 	}
 }
 
@@ -104,10 +120,22 @@ func (k *Kind) PrepareUpdate(obj, old map[string]any) {
 // on create. Rules that are the same for all kinds are not checked, nor are
 // definitions: see Registry.PrepareDefinition.
 func (k *Kind) Validate(obj, old map[string]any) field.ErrorList {
+	if k.Custom {
+		return k.validateCustom(obj, old, false)
+	}
 	if k.rules.validate == nil {
 		return nil
 	}
 	return k.rules.validate(obj, old)
+}
+
+// ValidateStatus returns what is wrong with obj after a write by the status
+// endpoint.
+func (k *Kind) ValidateStatus(obj, old map[string]any) field.ErrorList {
+	if k.Custom {
+		return k.validateCustom(obj, old, true)
+	}
+	return k.Validate(obj, old)
 }
 
 // Allows tells whether the kind has the verb ("get", "create", ...).
@@ -136,5 +164,8 @@ func (k *Kind) SchemaJSON() []byte {
 	if k.definition == nil {
 		return nil
 	}
-	return k.definition.schemas[k.Version]
+	if l := k.definition.schemas[k.Version]; l != nil {
+		return l.raw
+	}
+	return nil
 }

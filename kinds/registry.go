@@ -114,6 +114,7 @@ func (r *Registry) SetDefinition(data []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	d.inherit(r.definitions[d.name])
 	r.remove(d.name)
 	r.definitions[d.name] = d
 	if r.byGroup[d.group] == nil {
