@@ -37,8 +37,7 @@ func (k *Kind) Conform(obj map[string]any) (strict []error, err error) {
 		return k.conformCustom(obj)
 	}
 	f := fitter{}
-	p := k.plan.get(func() *plan { return makePlan(k.rules.typ, map[reflect.Type]*plan{}) })
-	if _, ok := f.fit(p, obj); ok {
+	if _, ok := f.fit(k.goPlan(), obj); ok {
 		return f.strict(), nil
 	}
 	value, err := roundTrip(k.rules.typ, obj)
@@ -52,6 +51,11 @@ func (k *Kind) Conform(obj map[string]any) (strict []error, err error) {
 		}
 	}
 	return f.strict(), nil
+}
+
+// goPlan is the plan of a built-in kind's Go type, made at first use.
+func (k *Kind) goPlan() *plan {
+	return k.plan.get(func() *plan { return makePlan(k.rules.typ, map[reflect.Type]*plan{}) })
 }
 
 // CheckTypes is Conform for callers who forgive unknown fields.

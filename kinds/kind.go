@@ -56,8 +56,10 @@ type Kind struct {
 	selectable []selectable // beyond metadata.name and metadata.namespace
 	definition *definition  // nil for a built-in kind
 
-	plan  once[*plan]        // of a built-in kind's Go type
-	paths once[[]columnPath] // of the columns after the name
+	plan     once[*plan]        // of a built-in kind's Go type
+	paths    once[[]columnPath] // of the columns after the name
+	settings once[[]setting]    // the defaults of a built-in kind
+	checks   once[[]check]      // the rules of a built-in kind
 }
 
 // Subresource is one subresource of a Kind as discovery shows it. Group,
@@ -90,6 +92,10 @@ func (k *Kind) PrepareCreate(obj map[string]any) {
 		k.applyDefaults(obj)
 		return
 	}
+	if k.HasStatus && !k.rules.keepStatus {
+		k.resetStatus(obj)
+	}
+	k.applyBuiltin(obj)
 	if k.rules.prepareCreate != nil {
 		k.rules.prepareCreate(obj)
 	}
@@ -103,6 +109,7 @@ func (k *Kind) PrepareUpdate(obj, old map[string]any) {
 		k.applyDefaults(obj)
 		return
 	}
+	k.applyBuiltin(obj)
 	if k.rules.prepareUpdate != nil {
 		k.rules.prepareUpdate(obj, old)
 	}
@@ -123,10 +130,12 @@ func (k *Kind) Validate(obj, old map[string]any) field.ErrorList {
 	if k.Custom {
 		return k.validateCustom(obj, old, false)
 	}
-	if k.rules.validate == nil {
-		return nil
+	checks := k.checks.get(func() []check { return parseChecks(checksOf(k.Group, k.Resource)) })
+	errs := runChecks(checks, obj, old)
+	if k.rules.validate != nil {
+		errs = append(errs, k.rules.validate(obj, old)...)
 	}
-	return k.rules.validate(obj, old)
+	return errs
 }
 
 // ValidateStatus returns what is wrong with obj after a write by the status

@@ -14,6 +14,10 @@ type rules struct {
 	prepareCreate func(obj map[string]any)
 	prepareUpdate func(obj, old map[string]any)
 	validate      func(obj, old map[string]any) field.ErrorList
+	// defaults sets those that settingsOf cannot tell.
+	defaults func(obj map[string]any)
+	// keepStatus: a new object may bring its status.
+	keepStatus bool
 	// typ is the Go type of a built-in kind; nil for custom kinds, of which
 	// only the metadata has a type.
 	typ reflect.Type
