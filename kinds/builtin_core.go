@@ -33,7 +33,7 @@ func coreKinds() []entry {
 			rules: rules{cells: eventCells, nameless: true}},
 		{api: "events.k8s.io/v1", resource: "events", typ: reflect.TypeFor[eventsv1.Event](), traits: putCreates | putOverwrites, short: "ev",
 			fields: regardingFields, columns: eventColumns(), storage: "v1",
-			rules: rules{cells: eventCells, nameless: true}},
+			rules: rules{cells: eventCells, nameless: true, convert: &conversion{reflect.TypeFor[corev1.Event](), eventToCore, eventFromCore}}},
 		{api: "v1", resource: "limitranges", typ: reflect.TypeFor[corev1.LimitRange](), traits: putCreates | putOverwrites, short: "limits",
 			columns: []string{"Created At|date||The time at which the object was created"},
 			rules:   rules{cells: createdAtCells, defaults: limitRangeDefaults}},

@@ -27,7 +27,7 @@ func coreChecks(resource string) []string {
 			"spec.internalTrafficPolicy in Cluster Local", "spec.ipFamilyPolicy in PreferDualStack RequireDualStack SingleStack", "spec.ipFamilies[] in IPv4 IPv6",
 			"spec.sessionAffinityConfig.clientIP.timeoutSeconds range 1 86400"}
 	case "persistentvolumeclaims":
-		return []string{"spec.accessModes required", "spec.accessModes[] in ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod", 
+		return []string{"spec.accessModes required", "spec.accessModes[] in ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod",
 			"spec.volumeMode in Block Filesystem", "spec.selector selector", "spec.storageClassName immutable", "spec.volumeMode immutable", "spec.accessModes immutable", "spec.selector immutable"}
 	case "persistentvolumes":
 		return []string{"spec.accessModes required", "spec.accessModes[] in ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod", "spec.capacity required",

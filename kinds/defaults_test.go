@@ -141,3 +141,37 @@ func TestEveryKindSaysWhatItDoesNotCheck(t *testing.T) {
 		return true
 	})
 }
+
+// BenchmarkPodCreate is what a create of a pod costs here.
+func BenchmarkPodCreate(b *testing.B) {
+	k := kind(b, NewRegistry(), "", "v1", "pods")
+	body := []byte(defaulted[0].obj)
+	obj, _, err := DecodeJSON(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := k.Conform(obj); err != nil {
+			b.Fatal(err)
+		}
+		k.PrepareCreate(obj)
+		if errs := k.Validate(obj, nil); errs != nil {
+			b.Fatal(errs)
+		}
+	}
+}
+
+// BenchmarkProtobuf is the way of a pod to protobuf.
+func BenchmarkProtobuf(b *testing.B) {
+	k := kind(b, NewRegistry(), "", "v1", "pods")
+	obj, _, _ := DecodeJSON([]byte(defaulted[0].obj))
+	k.PrepareCreate(obj)
+	data, _, _ := Encode(obj)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := k.ProtobufMessage(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

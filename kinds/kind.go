@@ -57,6 +57,7 @@ type Kind struct {
 	definition *definition  // nil for a built-in kind
 
 	plan     once[*plan]        // of a built-in kind's Go type
+	stored   once[*plan]        // of the Go type it is stored as, if another
 	paths    once[[]columnPath] // of the columns after the name
 	settings once[[]setting]    // the defaults of a built-in kind
 	checks   once[[]check]      // the rules of a built-in kind

@@ -25,6 +25,8 @@ type rules struct {
 	cells func(obj map[string]any, now time.Time) []any
 	// nameless: the name is not the first cell but where cells has it, last.
 	nameless bool
+	// convert is set for kinds that are stored in another form.
+	convert *conversion
 	// scale says where a Scale is found; nil without that subresource.
 	scale *scalePaths
 }
