@@ -1,11 +1,13 @@
 package kinds
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // DefinitionGroup and DefinitionResource name the kind whose objects define
@@ -148,7 +150,36 @@ func (e *entry) kind() *Kind {
 		k.rules.scale = &builtinScale
 	}
 	k.Columns = e.tableColumns()
+	k.deprecate()
 	return k
+}
+
+// deprecate takes over what the Go type says of the life of its version.
+func (k *Kind) deprecate() {
+	v := reflect.New(k.rules.typ).Interface()
+	old, ok := v.(interface{ APILifecycleDeprecated() (major, minor int) })
+	if !ok {
+		return
+	}
+	major, minor := old.APILifecycleDeprecated()
+	if major == 0 {
+		return
+	}
+	k.Deprecated = true
+	k.DeprecationWarning = fmt.Sprintf("%s %s is deprecated in v%d.%d+", k.APIVersion, k.Kind, major, minor)
+	if r, ok := v.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
+		if major, minor := r.APILifecycleRemoved(); major != 0 {
+			k.RemovedRelease = fmt.Sprintf("%d.%d", major, minor)
+			k.DeprecationWarning += ", unavailable in v" + k.RemovedRelease + "+"
+		}
+	}
+	if r, ok := v.(interface {
+		APILifecycleReplacement() apischema.GroupVersionKind
+	}); ok {
+		if gvk := r.APILifecycleReplacement(); !gvk.Empty() {
+			k.DeprecationWarning += "; use " + gvk.GroupVersion().String() + " " + gvk.Kind
+		}
+	}
 }
 
 func splitAPI(api string) (group, version string) {

@@ -124,3 +124,12 @@ func TestNamespacesAreMadeActive(t *testing.T) {
 	configMaps.PrepareUpdate(cm, cm)
 	same(t, "configmap", string(fragment(cm)), `{"metadata":{"name":"a"}}`)
 }
+
+func TestDeprecatedBuiltinKindsWarn(t *testing.T) {
+	r := NewRegistry()
+	k := kind(t, r, "", "v1", "endpoints")
+	same(t, "warning", k.DeprecationWarning, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+	if !k.Deprecated || k.RemovedRelease != "" || kind(t, r, "", "v1", "pods").Deprecated {
+		t.Error("deprecated")
+	}
+}

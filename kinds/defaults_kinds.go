@@ -142,6 +142,11 @@ func serviceDefaults(obj map[string]any) {
 	}
 	if typ == "LoadBalancer" {
 		fill(spec, "allocateLoadBalancerNodePorts", true)
+		for _, in := range objectsAt(obj, "status", "loadBalancer", "ingress") {
+			if text(in, "ip") != "" {
+				fill(in, "ipMode", "VIP")
+			}
+		}
 	}
 }
 

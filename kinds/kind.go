@@ -47,6 +47,9 @@ type Kind struct {
 	// as a warning.
 	Deprecated         bool
 	DeprecationWarning string
+	// RemovedRelease is the release ("1.38") that no longer serves a built-in
+	// version, or "".
+	RemovedRelease string
 	// Terminating: the definition is being deleted, nothing can be created.
 	Terminating bool
 	// Definition is the name of the definition of a custom kind.
@@ -121,7 +124,9 @@ func (k *Kind) PrepareUpdate(obj, old map[string]any) {
 func (k *Kind) PrepareStatusUpdate(obj, _ map[string]any) {
 	if k.Custom {
 		k.applyDefaults(obj)
+		return
 	}
+	k.applyBuiltin(obj)
 }
 
 // Validate returns what is wrong with obj by the rules of its kind; old is nil
