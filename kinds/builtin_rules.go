@@ -152,3 +152,5 @@ func validateStrategy(strategy string, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+func decodeBase64(s string) ([]byte, error) { return base64.StdEncoding.DecodeString(s) }

@@ -11,15 +11,29 @@ func TestCatalogueOfBuiltinKinds(t *testing.T) {
 	r := NewRegistry()
 	got := ""
 	r.Current().Kinds(func(k *Kind) bool {
-		got += fmt.Sprintf("%s %s %s %s %s ns=%v createOnUpdate=%v unconditional=%v deleted=%v status=%v generation=%v %v %v\n", k.APIVersion, k.Resource, k.Singular, k.Kind, k.ListKind,
-			k.Namespaced, k.CreateOnUpdate, k.UnconditionalUpdate, k.ReturnsDeleted, k.HasStatus, k.Generation, k.ShortNames, k.FieldLabels())
+		got += fmt.Sprintf("%s %s %s %s %s\n", k.APIVersion, k.Resource, k.Singular, k.Kind, k.ListKind)
+		for _, fact := range []struct {
+			name string
+			ok   bool
+		}{{"namespaced", k.Namespaced}, {"createOnUpdate", k.CreateOnUpdate}, {"unconditionalUpdate", k.UnconditionalUpdate}, {"returnsDeleted", k.ReturnsDeleted},
+			{"status", k.HasStatus}, {"generation", k.Generation}, {"stored as " + k.StorageGroup + "/" + k.StorageVersion, k.StorageGroup != k.Group || k.StorageVersion != k.Version}} {
+			if fact.ok {
+				got += "  " + fact.name
+			}
+		}
+		got += fmt.Sprintf("\n  %v %v %v\n", k.ShortNames, k.Categories, k.FieldLabels())
+		for _, s := range k.Subresources {
+			got += fmt.Sprintf("  /%s %s.%s.%s %v\n", s.Name, s.Kind, s.Version, s.Group, s.Verbs)
+		}
+		for _, c := range k.Columns {
+			got += fmt.Sprintf("  | %s %s %d\n", c.Name, c.Type, c.Priority)
+			if c.Description == "" {
+				t.Errorf("%s: column %s has no description", k.Resource, c.Name)
+			}
+		}
 		return true
 	})
-	same(t, "catalogue", got, `v1 configmaps configmap ConfigMap ConfigMapList ns=true createOnUpdate=false unconditional=true deleted=false status=false generation=false [cm] [metadata.name metadata.namespace]
-v1 namespaces namespace Namespace NamespaceList ns=false createOnUpdate=false unconditional=true deleted=true status=true generation=false [ns] [metadata.name status.phase]
-apiextensions.k8s.io/v1 customresourcedefinitions customresourcedefinition CustomResourceDefinition CustomResourceDefinitionList ns=false createOnUpdate=false unconditional=false deleted=false status=true generation=true [crd crds] [metadata.name]
-coordination.k8s.io/v1 leases lease Lease LeaseList ns=true createOnUpdate=true unconditional=false deleted=false status=false generation=false [] [metadata.name metadata.namespace]
-`)
+	golden(t, "catalogue.txt", got)
 }
 
 func TestNames(t *testing.T) {
@@ -109,4 +123,13 @@ func TestNamespacesAreMadeActive(t *testing.T) {
 	configMaps.PrepareCreate(cm)
 	configMaps.PrepareUpdate(cm, cm)
 	same(t, "configmap", string(fragment(cm)), `{"metadata":{"name":"a"}}`)
+}
+
+func TestDeprecatedBuiltinKindsWarn(t *testing.T) {
+	r := NewRegistry()
+	k := kind(t, r, "", "v1", "endpoints")
+	same(t, "warning", k.DeprecationWarning, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+	if !k.Deprecated || k.RemovedRelease != "" || kind(t, r, "", "v1", "pods").Deprecated {
+		t.Error("deprecated")
+	}
 }

@@ -48,6 +48,9 @@ func (k *Kind) Cells(objJSON []byte, now time.Time) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cells of a %s: %w", k.Kind, err)
 	}
+	if k.rules.nameless {
+		return k.rules.cells(obj, now), nil
+	}
 	cells := make([]any, 1, len(k.Columns))
 	cells[0] = text(child(obj, "metadata"), "name")
 	if k.rules.cells != nil {

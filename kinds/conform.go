@@ -29,16 +29,15 @@ func (e *TypeError) Unwrap() error { return e.Err }
 // Conform makes obj what a server with the Go type of the kind would have made
 // of it: fields that the type does not have are dropped, and reported in
 // strict by their paths; nulls and empty values are dropped where the type
-// omits them, and empty ones put where it does not; times are in UTC. Of a
-// custom kind only the metadata has a type. A value of a wrong type is a
-// *TypeError. obj is changed in place, also when there is an error.
+// omits them, and empty ones put where it does not; times are in UTC. A value
+// of a wrong type is a *TypeError. Of a custom kind the metadata has a type and
+// the rest is pruned by its schema. obj is changed in place, also when there is an error.
 func (k *Kind) Conform(obj map[string]any) (strict []error, err error) {
 	if k.rules.typ == nil {
-		return conformMeta(obj, k.Kind, k.Version)
+		return k.conformCustom(obj)
 	}
 	f := fitter{}
-	p := k.plan.get(func() *plan { return makePlan(k.rules.typ, map[reflect.Type]*plan{}) })
-	if _, ok := f.fit(p, obj); ok {
+	if _, ok := f.fit(k.goPlan(), obj); ok {
 		return f.strict(), nil
 	}
 	value, err := roundTrip(k.rules.typ, obj)
@@ -52,6 +51,11 @@ func (k *Kind) Conform(obj map[string]any) (strict []error, err error) {
 		}
 	}
 	return f.strict(), nil
+}
+
+// goPlan is the plan of a built-in kind's Go type, made at first use.
+func (k *Kind) goPlan() *plan {
+	return k.plan.get(func() *plan { return makePlan(k.rules.typ, map[reflect.Type]*plan{}) })
 }
 
 // CheckTypes is Conform for callers who forgive unknown fields.

@@ -45,7 +45,7 @@ func TestConformMakesWhatTheGoTypeWould(t *testing.T) {
 			`{"metadata":{"creationTimestamp":"2026-11-20T10:00:00Z","name":"a","ownerReferences":[{"apiVersion":"","kind":"A","name":"n","uid":""}]},"spec":{"acquireTime":"2026-11-20T10:00:00.500000Z","leaseTransitions":0,"renewTime":"2026-11-20T10:00:00.123456Z"}}`,
 			`[unknown field "metadata.ownerReferences[0].x" unknown field "spec.foo"]`},
 		{"example.com", "widgets", `{"metadata":{"name":"a","generation":0,"x":1,"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}],"creationTimestamp":null},"spec":{"x":null},"more":1}`,
-			`{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{}},"manager":"m"}],"name":"a"},"more":1,"spec":{"x":null}}`, `[unknown field "metadata.x"]`},
+			`{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{}},"manager":"m"}],"name":"a"},"spec":{}}`, `[unknown field "metadata.x" unknown field "more" unknown field "spec.x"]`},
 		{"example.com", "widgets", `{"metadata":null,"spec":{}}`, `{"metadata":{},"spec":{}}`, `[]`},
 	} {
 		obj := object(t, c.obj)

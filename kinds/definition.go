@@ -21,7 +21,7 @@ type definition struct {
 	settled  bool
 	served   []*Kind
 	unserved *Kind // the storage version, where that is not served
-	schemas  map[string][]byte
+	schemas  map[string]*lazySchema
 }
 
 // names are the names of a definition.
@@ -43,7 +43,7 @@ func parseDefinition(data []byte) (*definition, error) {
 		name:     text(child(obj, "metadata"), "name"),
 		group:    text(spec, "group"),
 		accepted: readNames(child(status, "acceptedNames")),
-		schemas:  map[string][]byte{},
+		schemas:  map[string]*lazySchema{},
 	}
 	if d.name == "" || d.group == "" {
 		return nil, fmt.Errorf("%w: name %q, group %q", ErrDefinition, d.name, d.group)
@@ -88,19 +88,24 @@ func (d *definition) kind(v map[string]any, namespaced, terminating bool, storag
 		ShortNames: n.shortNames, Categories: n.categories,
 		Verbs:      customVerbs(terminating),
 		Namespaced: namespaced, Custom: true, Generation: true, Terminating: terminating,
-		StorageVersion: storage, Definition: d.name,
+		StorageGroup: d.group, StorageVersion: storage, Definition: d.name,
 		Columns:    customColumns(v),
 		selectable: customSelectable(v),
 		rules:      customRules(),
 		definition: d,
 	}
 	if raw, ok := v["schema"].([]byte); ok {
-		d.schemas[version] = openAPISchema(raw)
+		if schema := openAPISchema(raw); schema != nil {
+			d.schemas[version] = &lazySchema{raw: schema}
+		}
 	}
 	sub := child(v, "subresources")
 	if _, ok := sub["status"]; ok {
 		k.HasStatus = true
 		k.Subresources = append(k.Subresources, statusSubresource(k.Group, version, k.Kind))
+	}
+	if k.rules.scale = customScale(sub); k.rules.scale != nil {
+		k.Subresources = append(k.Subresources, scaleSubresource())
 	}
 	if k.Deprecated, _ = v["deprecated"].(bool); k.Deprecated {
 		k.DeprecationWarning = k.APIVersion + " " + k.Kind + " is deprecated"
@@ -181,6 +186,8 @@ func texts(v any) []string {
 type selectable struct {
 	label string
 	path  []string
+	or    []string // looked at if there is nothing at path; nil: nowhere else
+	zero  string   // the value if there is none
 }
 
 // customSelectable reads a version's selectableFields, whose paths are simple
@@ -191,8 +198,21 @@ func customSelectable(v map[string]any) []selectable {
 	for _, f := range list {
 		f, _ := f.(map[string]any)
 		if label := strings.TrimPrefix(text(f, "jsonPath"), "."); label != "" {
-			out = append(out, selectable{label, strings.Split(label, ".")})
+			out = append(out, selectable{label: label, path: strings.Split(label, ".")})
 		}
 	}
 	return out
+}
+
+// inherit takes over the schemas that old has compiled and that have not
+// changed: most changes of a definition are of its status.
+func (d *definition) inherit(old *definition) {
+	if old == nil {
+		return
+	}
+	for version, l := range d.schemas {
+		if before := old.schemas[version]; before != nil && bytes.Equal(before.raw, l.raw) {
+			d.schemas[version] = before
+		}
+	}
 }

@@ -14,8 +14,9 @@ func (k *Kind) FieldLabels() []string {
 	return labels
 }
 
-// Field returns the value of a field label of an object. ok is false for a
-// label that is not selectable; a field that is not there is "".
+// Field returns the value of a field label of an object as it is stored. ok is
+// false for a label that is not selectable; a field that is not there has the
+// label's zero value, mostly "".
 func (k *Kind) Field(obj map[string]any, label string) (value string, ok bool) {
 	switch label {
 	case "metadata.name":
@@ -27,11 +28,11 @@ func (k *Kind) Field(obj map[string]any, label string) (value string, ok bool) {
 		if s.label != label {
 			continue
 		}
-		last := len(s.path) - 1
-		for _, name := range s.path[:last] {
-			obj = child(obj, name)
+		v := scalarText(at(obj, s.path...))
+		if v == "" && s.or != nil {
+			v = scalarText(at(obj, s.or...))
 		}
-		return scalarText(obj[s.path[last]]), true
+		return or(v, s.zero), true
 	}
 	return "", false
 }

@@ -36,17 +36,23 @@ type Kind struct {
 	// Generation: metadata.generation is kept.
 	Generation bool
 
-	// StorageVersion is the version whose apiVersion is in the log.
+	// StorageGroup and StorageVersion are of the apiVersion that is in the log.
+	// The group differs from Group for a kind that is another form of a kind
+	// elsewhere: see ToStorage.
+	StorageGroup       string
 	StorageVersion     string
 	StorageVersionHash string
 	Subresources       []Subresource
-	// Columns of the Table form, Name first.
+	// Columns of the Table form, Name first but for events.
 	Columns []Column
 
 	// Deprecated tells that a request for this version gets DeprecationWarning
 	// as a warning.
 	Deprecated         bool
 	DeprecationWarning string
+	// RemovedRelease is the release ("1.38") that no longer serves a built-in
+	// version, or "".
+	RemovedRelease string
 	// Terminating: the definition is being deleted, nothing can be created.
 	Terminating bool
 	// Definition is the name of the definition of a custom kind.
@@ -56,8 +62,11 @@ type Kind struct {
 	selectable []selectable // beyond metadata.name and metadata.namespace
 	definition *definition  // nil for a built-in kind
 
-	plan  once[*plan]        // of a built-in kind's Go type
-	paths once[[]columnPath] // of the columns after the name
+	plan     once[*plan]        // of a built-in kind's Go type
+	stored   once[*plan]        // of the Go type it is stored as, if another
+	paths    once[[]columnPath] // of the columns after the name
+	settings once[[]setting]    // the defaults of a built-in kind
+	checks   once[[]check]      // the rules of a built-in kind
 
 	attached atomic.Value // see Attach
 }
@@ -88,28 +97,65 @@ func (k *Kind) ValidateGenerateName(prefix string) []string { return k.rules.nam
 // PrepareCreate sets in obj what the server sets, and the kind's defaults. The
 // object must have its name by now.
 func (k *Kind) PrepareCreate(obj map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
+		return
+	}
+	if k.HasStatus && !k.rules.keepStatus {
+		k.resetStatus(obj)
+	}
+	k.applyBuiltin(obj)
 	if k.rules.prepareCreate != nil {
 		k.rules.prepareCreate(obj)
 	}
 }
 
 // PrepareUpdate sets in obj what the server sets when old becomes obj by the
-// main endpoint. The status is not touched: whoever serves the status
-// subresource takes it from old.
+// main endpoint, and the kind's defaults. The status is not touched: whoever
+// serves the status subresource takes it from old.
 func (k *Kind) PrepareUpdate(obj, old map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
+		return
+	}
+	k.applyBuiltin(obj)
 	if k.rules.prepareUpdate != nil {
 		k.rules.prepareUpdate(obj, old)
 	}
+}
+
+// PrepareStatusUpdate sets in obj, which has the status of the request and all
+// else of old, the kind's defaults.
+func (k *Kind) PrepareStatusUpdate(obj, _ map[string]any) {
+	if k.Custom {
+		k.applyDefaults(obj)
+		return
+	}
+	k.applyBuiltin(obj)
 }
 
 // Validate returns what is wrong with obj by the rules of its kind; old is nil
 // on create. Rules that are the same for all kinds are not checked, nor are
 // definitions: see Registry.PrepareDefinition.
 func (k *Kind) Validate(obj, old map[string]any) field.ErrorList {
-	if k.rules.validate == nil {
-		return nil
+	if k.Custom {
+		return k.validateCustom(obj, old, false)
 	}
-	return k.rules.validate(obj, old)
+	checks := k.checks.get(func() []check { return parseChecks(checksOf(k.Group, k.Resource)) })
+	errs := runChecks(checks, obj, old)
+	if k.rules.validate != nil {
+		errs = append(errs, k.rules.validate(obj, old)...)
+	}
+	return errs
+}
+
+// ValidateStatus returns what is wrong with obj after a write by the status
+// endpoint.
+func (k *Kind) ValidateStatus(obj, old map[string]any) field.ErrorList {
+	if k.Custom {
+		return k.validateCustom(obj, old, true)
+	}
+	return k.Validate(obj, old)
 }
 
 // Allows tells whether the kind has the verb ("get", "create", ...).
@@ -138,7 +184,10 @@ func (k *Kind) SchemaJSON() []byte {
 	if k.definition == nil {
 		return nil
 	}
-	return k.definition.schemas[k.Version]
+	if l := k.definition.schemas[k.Version]; l != nil {
+		return l.raw
+	}
+	return nil
 }
 
 // New returns a new value of the Go type of a built-in kind, nil for a custom kind.

@@ -31,7 +31,6 @@ func NewRegistry() *Registry {
 		changed:     map[string]bool{},
 	}
 	for _, k := range builtins() {
-		complete(k)
 		r.builtins[k.Group] = append(r.builtins[k.Group], k)
 		r.changed[k.Group] = true
 	}
@@ -115,6 +114,7 @@ func (r *Registry) SetDefinition(data []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	d.inherit(r.definitions[d.name])
 	r.remove(d.name)
 	r.definitions[d.name] = d
 	if r.byGroup[d.group] == nil {

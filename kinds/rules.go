@@ -14,11 +14,21 @@ type rules struct {
 	prepareCreate func(obj map[string]any)
 	prepareUpdate func(obj, old map[string]any)
 	validate      func(obj, old map[string]any) field.ErrorList
+	// defaults sets those that settingsOf cannot tell.
+	defaults func(obj map[string]any)
+	// keepStatus: a new object may bring its status.
+	keepStatus bool
 	// typ is the Go type of a built-in kind; nil for custom kinds, of which
 	// only the metadata has a type.
 	typ reflect.Type
 	// cells gives the cells after the name; nil: by the columns' JSON paths.
 	cells func(obj map[string]any, now time.Time) []any
+	// nameless: the name is not the first cell but where cells has it, last.
+	nameless bool
+	// convert is set for kinds that are stored in another form.
+	convert *conversion
+	// scale says where a Scale is found; nil without that subresource.
+	scale *scalePaths
 }
 
 // customRules are those of every custom kind.
