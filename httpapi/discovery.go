@@ -74,14 +74,18 @@ func writeDocument(c echo.Context, doc *kinds.Document, ok bool, contentType str
 	if !ok {
 		return notFound(c)
 	}
+	return writeTagged(c, doc.JSON, doc.ETag, contentType)
+}
+
+// writeTagged answers with bytes that have an ETag.
+func writeTagged(c echo.Context, body []byte, etag, contentType string) error {
 	w, h := c.Response(), c.Response().Header()
-	h.Set("ETag", doc.ETag)
-	if c.Request().Header.Get("If-None-Match") == doc.ETag {
+	h.Set("ETag", etag)
+	if c.Request().Header.Get("If-None-Match") == etag {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	h.Set("Content-Type", contentType)
-	body := doc.JSON
 	if contentType == "application/json" && prettyAsked(c.Request()) {
 		body = indent(body)
 	}
@@ -107,6 +111,6 @@ func (s *Server) index(c echo.Context) error {
 		}
 		return true
 	})
-	paths = append(paths, "/healthz", "/livez", "/metrics", "/readyz", "/version", "/kronicle/log", "/kronicle/snapshot", "/kronicle/verify")
+	paths = append(paths, "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version", "/kronicle/log", "/kronicle/snapshot", "/kronicle/verify")
 	return c.JSON(http.StatusOK, map[string][]string{"paths": paths})
 }

@@ -16,6 +16,7 @@ type Catalog struct {
 
 	core                               once[*Document]
 	legacyGroups, aggregated, coreList once[*Document]
+	openAPI                            once[*Document]
 }
 
 // group is the kinds of one group; immutable and shared by the catalogues
@@ -33,6 +34,9 @@ type groupVersion struct {
 	version string
 	kinds   []*Kind
 	legacy  once[*Document]
+	openAPI once[*Document]
+
+	openAPIProtobuf once[protobuf]
 }
 
 // resource is the kinds of one resource: a few versions, searched in order.

@@ -1,8 +1,8 @@
 // Package kinds knows which resources are served: the built-in ones, which are
 // a catalogue of data (builtin.go), and the custom ones that definitions
 // (CustomResourceDefinition objects) make. For every kind it knows names,
-// verbs, types, defaults, validation, table columns, selectable fields and
-// discovery, and it holds the codec of objects.
+// verbs, types, defaults, validation, table columns, selectable fields,
+// discovery and OpenAPI, and it holds the codec of objects.
 //
 //	Kind      one group, version and resource, with all that is special about it
 //	Catalog   the kinds served at one moment, and their discovery documents
@@ -52,7 +52,10 @@
 //     has no uid (or selfLink) to come after it.
 //   - Bytes given to SetDefinition are kept and must not be changed.
 //   - Two definitions prepared at the same time may both be given one name.
-//   - Schemas of custom kinds are kept and not enforced.
+//   - Schemas of custom kinds are kept and published, and not enforced.
+//   - The OpenAPI schemas of built-in kinds have what their Go types tell: no
+//     x-kubernetes-list-type, and no descriptions where a type has none to give.
+//     The index of OpenAPI makes the documents of all groups, for their hashes.
 //   - Conform drops an optional value that Go would write as null, as it does a
 //     zero time behind a pointer.
 //   - Where Conform meets what the plan does not cover (a null within a map or

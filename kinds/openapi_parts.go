@@ -1,0 +1,131 @@
+package kinds
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// notOffered are parameters of the options' types that mean nothing here: forcing is
+// for server-side apply, shards and unreadable objects there are none.
+var notOffered = []string{"force", "shardSelector", "ignoreStoreReadErrorWithClusterBreakingPotential"}
+
+// inlined are the parameters written out where they are used: kubectl looks for
+// them and does not follow references.
+var inlined = []string{"dryRun", "fieldValidation", "fieldManager"}
+
+// pathParameters are those of every operation at a path.
+func (b *openAPI) pathParameters(path string) []node {
+	var out []node
+	if strings.Contains(path, "{name}") {
+		out = append(out, b.shared("name", "path", "name of the object", node{"type": "string"}))
+	}
+	if strings.Contains(path, "{namespace}") {
+		out = append(out, b.shared("namespace", "path", "object name and auth scope, such as for teams and projects", node{"type": "string"}))
+	}
+	return append(out, b.shared("pretty", "query", "If 'true', then the output is pretty printed.", node{"type": "string"}))
+}
+
+// queryParameters are those of a verb.
+func (b *openAPI) queryParameters(verb string) []node {
+	out := []node{}
+	t := wordsOf(verb).options
+	if t == nil {
+		return out
+	}
+	b.eachField(t, func(f reflect.StructField, name string, _ bool, doc string) {
+		typ := f.Type
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		switch {
+		case typ.Kind() == reflect.Struct || slices.Contains(notOffered, name) || name == "kind" || name == "apiVersion":
+		case verb == "deletecollection" && (name == "watch" || name == "allowWatchBookmarks"):
+		case slices.Contains(inlined, name):
+			out = append(out, parameter(name, "query", doc, scalar(typ)))
+		default:
+			out = append(out, b.shared(name, "query", doc, scalar(typ)))
+		}
+	})
+	if verb == "deletecollection" {
+		out = append(out, b.queryParameters("delete")...)
+	}
+	return out
+}
+
+// shared refers to a parameter that it adds to the components.
+func (b *openAPI) shared(name, in, doc string, schema node) node {
+	if _, ok := b.parameters[name]; !ok {
+		b.parameters[name] = parameter(name, in, doc, schema)
+	}
+	return node{"$ref": "#/components/parameters/" + name}
+}
+
+func parameter(name, in, doc string, schema node) node {
+	schema["uniqueItems"] = true // as Kubernetes has it
+	p := node{"name": name, "in": in, "description": doc, "schema": schema}
+	if in == "path" {
+		p["required"] = true
+	}
+	return p
+}
+
+// requestBody is what a verb takes; nil for nothing.
+func (b *openAPI) requestBody(k *Kind, model, verb string) node {
+	switch verb {
+	case "create", "update":
+		return node{"content": content(schemaRef(model)), "required": true}
+	case "patch":
+		types := []string{"application/json-patch+json", "application/merge-patch+json"}
+		if !k.Custom {
+			types = append(types, "application/strategic-merge-patch+json")
+		}
+		patches := node{}
+		for _, t := range types {
+			patches[t] = node{"schema": node{}} // a list for the first
+		}
+		return node{"content": patches, "required": true}
+	case "delete", "deletecollection":
+		return node{"content": content(b.identified(deleteOptionsType))}
+	}
+	return nil
+}
+
+// responses are what a verb answers with.
+func (b *openAPI) responses(k *Kind, model string, o operation) node {
+	answer := schemaRef(model)
+	switch {
+	case o.verb == "list":
+		answer = schemaRef(listName(k))
+	case o.verb == "deletecollection" || o.verb == "delete" && !k.ReturnsDeleted:
+		answer = b.identified(statusType)
+	}
+	ok := node{"description": "OK", "content": content(answer)}
+	if o.verb == "list" {
+		ok["content"].(node)["application/json;stream=watch"] = node{"schema": node{"type": "object"}}
+	}
+	out := node{"200": ok, "401": node{"description": "Unauthorized"}}
+	switch {
+	case o.verb == "create":
+		delete(out, "200")
+		out["201"] = node{"description": "Created", "content": content(answer)}
+	case o.verb == "update" && o.sub == "" && k.CreateOnUpdate:
+		out["201"] = node{"description": "Created", "content": content(answer)}
+	}
+	return out
+}
+
+// identified is typeRef for a type whose JSON is an object with a kind.
+func (b *openAPI) identified(t reflect.Type) node {
+	ref := b.typeRef(t)
+	s := b.schemas[typeName(t)].(node)
+	if s[gvkExtension] == nil {
+		identify(s, "", "v1", t.Name())
+	}
+	return ref
+}
+
+// content is a body in the representations that are served.
+func content(schema node) node {
+	return node{"application/json": node{"schema": schema}, "application/yaml": node{"schema": schema}}
+}
