@@ -99,7 +99,7 @@ func (s *Server) reviewNames(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		obj, err := decodeLive(live)
+		obj, err := q.decodeLive(live)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (s *Server) release(ctx context.Context, group, resource, name string, chan
 		if err != nil {
 			return err
 		}
-		obj, err := decodeLive(live)
+		obj, err := q.decodeLive(live)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,10 @@ type mutation struct {
 
 // encode makes a mutation of an object. The log holds the storage version.
 func (q *request) encode(op eventlog.Op, obj map[string]any, expect uint64) (mutation, error) {
-	if q.kind.Version != q.kind.StorageVersion {
+	switch {
+	case q.kind.Converts():
+		q.kind.ToStorage(obj)
+	case q.kind.Version != q.kind.StorageVersion:
 		obj["apiVersion"] = storageAPIVersion(q.kind)
 	}
 	data, at, err := kinds.Encode(obj)
@@ -60,7 +63,7 @@ func (q *request) commit(m mutation, o writeOptions) ([]byte, error) {
 		return rec.Served(m.expect, "", ""), nil
 	}
 	ctx := q.r.Context()
-	key := eventlog.Key{Group: q.kind.Group, Resource: q.kind.Resource, Namespace: q.namespace, Name: m.name}
+	key := eventlog.Key{Group: q.kind.StorageGroup, Resource: q.kind.Resource, Namespace: q.namespace, Name: m.name}
 	seq, err := q.s.log.Append(ctx, key, m.expect, rec)
 	q.s.noteSpace(err)
 	if err != nil {

@@ -132,7 +132,7 @@ func (q *request) markDeleted(live *projections.Object, o writeOptions) ([]byte,
 	if live.Deleting() {
 		return live.JSON(), nil
 	}
-	obj, err := decodeLive(live)
+	obj, err := q.decodeLive(live)
 	if err != nil {
 		return nil, err
 	}

@@ -184,10 +184,17 @@ func (q *request) writeList(p page, metaHead, head string, transform func([]byte
 		if transform != nil {
 			return out.append("", transform(o.JSON()))
 		}
-		return out.append(q.reversion(o.JSON()))
+		head, rest, err := q.reversion(o.JSON())
+		if err != nil {
+			return err
+		}
+		return out.append(head, rest)
 	})
+	if err != nil && !out.started {
+		return err
+	}
 	if err != nil {
-		return q.cut(err) // only writing can fail here
+		return q.cut(err)
 	}
 	if metaHead != "" {
 		out.buf = append(out.buf, `]}`...)

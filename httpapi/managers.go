@@ -126,7 +126,7 @@ func (q *request) applyOnce(config map[string]any, o writeOptions) (code int, da
 	data, err = q.onLive(func(live *projections.Object) ([]byte, error) {
 		var old map[string]any
 		if live != nil {
-			if old, err = decodeLive(live); err != nil {
+			if old, err = q.decodeLive(live); err != nil {
 				return nil, err
 			}
 			old["apiVersion"] = q.kind.APIVersion

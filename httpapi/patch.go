@@ -146,8 +146,11 @@ func (q *request) jsonPatcher(body []byte) (patcher, error) {
 		return nil, tooLarge("The allowed maximum operations in a JSON patch is " + strconv.Itoa(maxPatchOperations) + ", got " + strconv.Itoa(len(p)))
 	}
 	return func(live *projections.Object) (map[string]any, error) {
-		data, err := p.Apply(q.served(live.JSON()))
+		data, err := q.served(live.JSON())
 		if err != nil {
+			return nil, err
+		}
+		if data, err = p.Apply(data); err != nil {
 			return nil, rejected()
 		}
 		obj, _, err := kinds.DecodeJSON(data)
@@ -174,7 +177,7 @@ func (q *request) mergePatcher(body []byte, fieldValidation string) (patcher, er
 		return nil, err
 	}
 	return func(live *projections.Object) (map[string]any, error) {
-		obj, err := decodeLive(live)
+		obj, err := q.decodeLive(live)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +203,7 @@ func (q *request) strategicPatcher(body []byte, fieldValidation string) (patcher
 		return nil, err
 	}
 	return func(live *projections.Object) (map[string]any, error) {
-		obj, err := decodeLive(live)
+		obj, err := q.decodeLive(live)
 		if err != nil {
 			return nil, err
 		}

@@ -103,8 +103,9 @@ type request struct {
 	wrote  bool // a record of this request is in the log
 }
 
+// gr is where the objects of the kind are in the log.
 func (q *request) gr() projections.GroupResource {
-	return projections.GroupResource{Group: q.kind.Group, Resource: q.kind.Resource}
+	return projections.GroupResource{Group: q.kind.StorageGroup, Resource: q.kind.Resource}
 }
 
 // resource serves everything under /api/ and /apis/.

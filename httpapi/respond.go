@@ -29,29 +29,38 @@ const apiVersionAt = len(`{"apiVersion":"`)
 // served gives the bytes of an object in the version that was asked for. They are
 // the stored ones unless the object was stored under another version of its kind, in
 // which case only apiVersion differs (conversion strategy None).
-func (q *request) served(data []byte) []byte {
-	want := q.kind.APIVersion
-	end := apiVersionAt + len(want)
-	if len(data) > end && data[end] == '"' && string(data[apiVersionAt:end]) == want {
-		return data
+func (q *request) served(data []byte) ([]byte, error) {
+	head, rest, err := q.reversion(data)
+	if err != nil || head == "" {
+		return rest, err
 	}
-	head, rest := q.reversion(data)
-	return append([]byte(head), rest...)
+	return append([]byte(head), rest...), nil
 }
 
 // reversion splits an object into a head with the wanted apiVersion and the rest.
-func (q *request) reversion(data []byte) (head string, rest []byte) {
-	want := q.kind.APIVersion
-	end := apiVersionAt + len(want)
-	if len(data) > end && data[end] == '"' && string(data[apiVersionAt:end]) == want {
-		return "", data
+// A kind that is stored as another is converted.
+func (q *request) reversion(data []byte) (head string, rest []byte, err error) {
+	if q.kind.Converts() {
+		rest, err = q.kind.ServedJSON(data)
+		return "", rest, err
 	}
+	if q.current(data) {
+		return "", data, nil
+	}
+	want := q.kind.APIVersion
 	for i := apiVersionAt; i < len(data); i++ {
 		if data[i] == '"' {
-			return `{"apiVersion":"` + want, data[i:]
+			return `{"apiVersion":"` + want, data[i:], nil
 		}
 	}
-	return "", data
+	return "", data, nil
+}
+
+// current tells whether an object is stored under the apiVersion asked for.
+func (q *request) current(data []byte) bool {
+	want := q.kind.APIVersion
+	end := apiVersionAt + len(want)
+	return len(data) > end && data[end] == '"' && string(data[apiVersionAt:end]) == want
 }
 
 // writeObject answers with one object of the kind in the representation asked for.
@@ -66,7 +75,10 @@ func (q *request) writeObject(code int, data []byte) error {
 // represent puts the JSON of one object into the form that the client accepts, as
 // JSON.
 func (q *request) represent(data []byte) ([]byte, error) {
-	data = q.served(data)
+	data, err := q.served(data)
+	if err != nil {
+		return nil, err
+	}
 	switch q.out.as {
 	case asTable:
 		return q.tableOf([][]byte{data}, listMeta{version: gjson.GetBytes(data, "metadata.resourceVersion").String()})

@@ -79,7 +79,14 @@ func (q *request) dispatch() error {
 		return nil
 	}
 	defer limit.leave()
+	if q.subresource == "scale" {
+		return scaleVerbs[q.verb](q)
+	}
 	return verbs[q.verb](q)
+}
+
+var scaleVerbs = map[string]func(*request) error{
+	"get": (*request).getScale, "update": (*request).updateScale, "patch": (*request).patchScale,
 }
 
 var verbs = map[string]func(*request) error{

@@ -116,7 +116,11 @@ func (q *request) listTable(p page) error {
 	var row []byte
 	first := true
 	_, err = p.walk(func(o *projections.Object) error {
-		if row, err = q.appendRow(row[:0], q.served(o.JSON()), include); err != nil {
+		data, err := q.served(o.JSON())
+		if err != nil {
+			return err
+		}
+		if row, err = q.appendRow(row[:0], data, include); err != nil {
 			return err
 		}
 		sep := ","

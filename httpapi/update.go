@@ -127,7 +127,7 @@ func (q *request) mutate(obj map[string]any, live *projections.Object, o writeOp
 		q.s.definitions.Lock()
 		defer q.s.definitions.Unlock()
 	}
-	old, err := decodeLive(live)
+	old, err := q.decodeLive(live)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +143,11 @@ func (q *request) mutate(obj map[string]any, live *projections.Object, o writeOp
 	}
 	keepMeta(meta, oldMeta)
 	q.dropDuplicateOwners(meta)
-	if q.subresource == "" {
+	switch q.subresource {
+	case "":
 		q.kind.PrepareUpdate(obj, old)
+	case "status":
+		q.kind.PrepareStatusUpdate(obj, old)
 	}
 	if err := q.validateUpdate(obj, old); err != nil {
 		return nil, err
@@ -158,11 +161,12 @@ func (q *request) mutate(obj map[string]any, live *projections.Object, o writeOp
 
 // decodeLive decodes a stored object. What is stored has been encoded by this
 // server: an error is damage and says where.
-func decodeLive(live *projections.Object) (map[string]any, error) {
+func (q *request) decodeLive(live *projections.Object) (map[string]any, error) {
 	old, _, err := kinds.DecodeJSON(live.JSON())
 	if err != nil {
 		return nil, fmt.Errorf("stored object %s/%s at %d: %w", live.Namespace(), live.Name(), live.RV(), err)
 	}
+	q.kind.FromStorage(old)
 	return old, nil
 }
 
@@ -196,7 +200,11 @@ func (q *request) validateUpdate(obj, old map[string]any) error {
 	if err != nil {
 		return err
 	}
-	errs = append(errs, q.kind.Validate(obj, old)...)
+	if q.subresource == "status" {
+		errs = append(errs, q.kind.ValidateStatus(obj, old)...)
+	} else {
+		errs = append(errs, q.kind.Validate(obj, old)...)
+	}
 	switch {
 	case q.isDefinition() && q.subresource == "":
 		errs = append(errs, q.s.kinds.PrepareDefinition(obj, old, q.s.now())...)

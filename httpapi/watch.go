@@ -276,7 +276,7 @@ func (w *watchStream) event(t projections.EventType, o *projections.Object) erro
 	if w.q.out.as != asObject {
 		return w.raw(t.String(), o.JSON())
 	}
-	if head, _ := w.q.reversion(o.JSON()); head != "" {
+	if w.q.kind.Converts() || !w.q.current(o.JSON()) {
 		return w.raw(t.String(), o.JSON())
 	}
 	w.q.s.metrics.events.Add(1)
@@ -285,7 +285,11 @@ func (w *watchStream) event(t projections.EventType, o *projections.Object) erro
 
 // raw frames an object for this watcher alone.
 func (w *watchStream) raw(t string, data []byte) error {
-	form, err := w.form(w.q.served(data))
+	data, err := w.q.served(data)
+	if err != nil {
+		return err
+	}
+	form, err := w.form(data)
 	if err != nil {
 		return err
 	}

@@ -24,15 +24,15 @@ func networkKinds() []entry {
 		{api: api, resource: "ingresses", typ: reflect.TypeFor[networkingv1.Ingress](), traits: putOverwrites | generation, short: "ing",
 			columns: []string{"Class|||The name of the IngressClass resource that should be used for additional configuration", "Hosts|||Hosts that incoming requests are matched against before the ingress rule",
 				"Address|||Address is a list containing ingress points for the load-balancer", "Ports|||Ports of TLS configurations that open", "Age"},
-			rules: rules{cells: ingressCells}},
+			rules: rules{cells: ingressCells, validate: validateIngress}},
 		{api: api, resource: "ipaddresses", typ: reflect.TypeFor[networkingv1.IPAddress](), traits: clusterScope | putOverwrites, short: "ip",
 			columns: []string{"ParentRef|||=spec.parentRef", "Age"}, rules: rules{name: addressName, cells: addressCells}},
 		{api: api, resource: "networkpolicies", typ: reflect.TypeFor[networkingv1.NetworkPolicy](), traits: putOverwrites | generation, short: "netpol",
-			columns: []string{"Pod-Selector|||=spec.podSelector", "Age"}, rules: rules{cells: networkPolicyCells, defaults: networkPolicyDefaults}},
+			columns: []string{"Pod-Selector|||=spec.podSelector", "Age"}, rules: rules{cells: networkPolicyCells, defaults: networkPolicyDefaults, validate: validateNetworkPolicy}},
 		{api: api, resource: "servicecidrs", typ: reflect.TypeFor[networkingv1.ServiceCIDR](), traits: clusterScope | putOverwrites,
 			columns: []string{"CIDRs|||=spec.cidrs", "Age"}, rules: rules{cells: cidrCells}},
 		{api: "discovery.k8s.io/v1", resource: "endpointslices", typ: reflect.TypeFor[discoveryv1.EndpointSlice](), traits: putOverwrites | generation,
-			columns: []string{"AddressType|||=addressType", "Ports|||=ports", "Endpoints|||=endpoints", "Age"}, rules: rules{cells: sliceCells}},
+			columns: []string{"AddressType|||=addressType", "Ports|||=ports", "Endpoints|||=endpoints", "Age"}, rules: rules{cells: sliceCells, validate: validateEndpoints}},
 	}
 }
 
@@ -92,6 +92,6 @@ func clusterKinds() []entry {
 			fields: "spec.nodeName spec.driver", columns: []string{"Node|||=spec.nodeName", "Driver|||=spec.driver", "Pool|||=spec.pool.name", "Age"},
 			rules: rules{cells: resourceSliceCells}},
 		{api: "scheduling.k8s.io/v1", resource: "priorityclasses", typ: reflect.TypeFor[schedulingv1.PriorityClass](), traits: clusterScope | putOverwrites | generation, short: "pc",
-			columns: []string{"Value|integer||=value", "Global-Default|boolean||=globalDefault", "Age", "PreemptionPolicy|||=preemptionPolicy"}, rules: rules{cells: priorityClassCells}},
+			columns: []string{"Value|integer||=value", "Global-Default|boolean||=globalDefault", "Age", "PreemptionPolicy|||=preemptionPolicy"}, rules: rules{cells: priorityClassCells, validate: validatePriorityClass}},
 	}
 }

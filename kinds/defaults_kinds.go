@@ -9,7 +9,7 @@ import (
 // applyBuiltin sets the defaults of a built-in kind in obj.
 func (k *Kind) applyBuiltin(obj map[string]any) {
 	apply(k.settings.get(func() []setting { return settingsOf(k.Group, k.Resource) }), obj)
-	if template := templateOf(k.Group, k.Kind, obj); template != nil {
+	if template := templateOf(k.Kind, obj); template != nil {
 		podSpecDefaults(ensure(template, "spec"))
 	}
 	if k.rules.defaults != nil {

@@ -7,13 +7,13 @@ import (
 )
 
 // templateOf returns the pod template of an object of a built-in kind, or nil.
-func templateOf(group, kind string, obj map[string]any) map[string]any {
-	switch group + "/" + kind {
-	case "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "/ReplicationController":
+func templateOf(kind string, obj map[string]any) map[string]any {
+	switch kind {
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController":
 		return objectAt(obj, "spec", "template")
-	case "batch/CronJob":
+	case "CronJob":
 		return objectAt(obj, "spec", "jobTemplate", "spec", "template")
-	case "/PodTemplate":
+	case "PodTemplate":
 		return child(obj, "template")
 	}
 	return nil

@@ -112,6 +112,22 @@ func TestValidationOfWorkloads(t *testing.T) {
 		{"networking.k8s.io/v1", "ingresses", `{` + testMeta + `,"spec":{"rules":[{"http":{"paths":[{"backend":{}}]}}]}}`, ``},
 		{"storage.k8s.io/v1", "storageclasses", `{"metadata":{"name":"a"},"provisioner":"q","volumeBindingMode":"Later"}`, `{"metadata":{"name":"a"},"provisioner":"p"}`},
 		{"autoscaling/v2", "horizontalpodautoscalers", `{` + testMeta + `,"spec":{"scaleTargetRef":{"name":"d"},"maxReplicas":0}}`, ``},
+		{"autoscaling/v2", "horizontalpodautoscalers", `{` + testMeta + `,"spec":{"scaleTargetRef":{"kind":"D","name":"d"},"minReplicas":3,"maxReplicas":2}}`, ``},
+		{"policy/v1", "poddisruptionbudgets", `{` + testMeta + `,"spec":{"minAvailable":1,"maxUnavailable":"50%"}}`, ``},
+		{"apps/v1", "deployments", `{` + testMeta + `,"spec":{"strategy":{"type":"Recreate","rollingUpdate":{}},` + template + `}}`, ``},
+		{"apps/v1", "deployments", `{` + testMeta + `,"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + template + `}}`, ``},
+		{"rbac.authorization.k8s.io/v1", "roles", `{` + testMeta + `,"rules":[{"verbs":["get"],"nonResourceURLs":["/x"]},{"verbs":["get"]}]}`, ``},
+		{"rbac.authorization.k8s.io/v1", "rolebindings", `{` + testMeta + `,"roleRef":{"kind":"Role","name":"s"},"subjects":[{"kind":"ServiceAccount","name":"a"},{"kind":"User","name":"u","apiGroup":"x"}]}`, ``},
+		{"networking.k8s.io/v1", "ingresses", `{` + testMeta + `,"spec":{}}`, ``},
+		{"networking.k8s.io/v1", "ingresses", `{` + testMeta + `,"spec":{"rules":[{"host":"*.a.b","http":{"paths":[{"pathType":"Exact","path":"x","backend":{"service":{"name":"s"}}}]}},{"host":"A"}]}}`, ``},
+		{"networking.k8s.io/v1", "networkpolicies", `{` + testMeta + `,"spec":{"podSelector":{},"ingress":[{"from":[{},{"ipBlock":{"cidr":"10.0.0.0"}}]}]}}`, ``},
+		{"scheduling.k8s.io/v1", "priorityclasses", `{"metadata":{"name":"a"},"value":2000000000}`, ``},
+		{"scheduling.k8s.io/v1", "priorityclasses", `{"metadata":{"name":"system-mine"},"value":1}`, ``},
+		{"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", `{"metadata":{"name":"a"},"webhooks":[{"name":"w","sideEffects":"Some","admissionReviewVersions":["v1"],"clientConfig":{}}]}`, ``},
+		{"v1", "limitranges", `{` + testMeta + `,"spec":{"limits":[{"type":"Pod","max":{"cpu":"1"},"min":{"cpu":"2"}}]}}`, ``},
+		{"v1", "services", `{` + testMeta + `,"spec":{"clusterIP":"x","externalIPs":["y"],"ports":[{"port":1}]}}`, ``},
+		{"discovery.k8s.io/v1", "endpointslices", `{` + testMeta + `,"addressType":"IPv4","endpoints":[{"addresses":["x"]}]}`, ``},
+		{"v1", "pods", `{` + testMeta + `,"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{}}]}}`, ``},
 	} {
 		group, version := splitAPI(c.api)
 		k := kind(t, r, group, version, c.resource)

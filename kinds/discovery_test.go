@@ -154,6 +154,31 @@ func TestChangeOfOneGroupKeepsTheOthers(t *testing.T) {
 	}
 }
 
+func TestVersionsCanBeSwitchedOff(t *testing.T) {
+	r := NewRegistry()
+	r.Current()
+	if !r.SetServed("autoscaling", "v2", "", false) || r.SetServed("autoscaling", "v3", "", false) || !r.SetServed("batch", "v1", "jobs", false) {
+		t.Error("found")
+	}
+	c := r.Current()
+	if _, ok := c.Lookup("autoscaling", "v2", "horizontalpodautoscalers"); ok || c.HasGroupVersion("autoscaling", "v2") || !c.HasGroupVersion("autoscaling", "v1") {
+		t.Error("a version that is off is served")
+	}
+	if k, ok := c.Storage("autoscaling", "horizontalpodautoscalers"); !ok || k.Version != "v2" {
+		t.Error("the storage version is not known")
+	}
+	if _, ok := c.Lookup("batch", "v1", "jobs"); ok {
+		t.Error("a resource that is off is served")
+	}
+	if _, ok := c.Lookup("batch", "v1", "cronjobs"); !ok {
+		t.Error("one that is not off is not")
+	}
+	r.SetServed("batch", "v1", "", true)
+	if _, ok := r.Current().Lookup("batch", "v1", "jobs"); !ok {
+		t.Error("it stays off")
+	}
+}
+
 func TestLookupDoesNotAllocate(t *testing.T) {
 	r := NewRegistry()
 	define(t, r, definitionJSON("widgets", "example.com", "Widget"))

@@ -1,6 +1,11 @@
 package kinds
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
 
 // FieldLabels returns the labels that a field selector may use.
 func (k *Kind) FieldLabels() []string {
@@ -35,6 +40,42 @@ func (k *Kind) Field(obj map[string]any, label string) (value string, ok bool) {
 		return or(v, s.zero), true
 	}
 	return "", false
+}
+
+// FieldJSON is Field for an object's JSON, of which no more is read than it
+// takes to find the field.
+func (k *Kind) FieldJSON(objJSON []byte, label string) (value string, ok bool) {
+	switch label {
+	case "metadata.name":
+		return gjson.GetBytes(objJSON, label).String(), true
+	case "metadata.namespace":
+		return gjson.GetBytes(objJSON, label).String(), k.Namespaced
+	}
+	for _, s := range k.selectable {
+		if s.label != label {
+			continue
+		}
+		v := findText(objJSON, s.path)
+		if v == "" && s.or != nil {
+			v = findText(objJSON, s.or)
+		}
+		return or(v, s.zero), true
+	}
+	return "", false
+}
+
+// findText is scalarText of what is at a path.
+func findText(data []byte, path []string) string {
+	r := gjson.GetBytes(data, strings.Join(path, "."))
+	switch r.Type {
+	case gjson.String, gjson.True, gjson.False:
+		return r.String()
+	case gjson.Number:
+		if n, err := strconv.ParseInt(r.Raw, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	}
+	return ""
 }
 
 // scalarText renders what a selectable field may be.

@@ -7,7 +7,7 @@ package kinds
 // tolerations, priorities, default storage classes) is not the kinds' business
 // and not in it.
 func Unchecked(group, resource string) []string {
-	pod := []string{"sources of volumes", "handlers of probes and lifecycle hooks", "security contexts", "affinity terms", "references in env and envFrom", "pod-level resources"}
+	pod := []string{"sources of volumes", "fields of probe and lifecycle handlers", "security contexts", "affinity terms", "references in env and envFrom", "pod-level resources"}
 	switch group + "/" + resource {
 	case "/configmaps", "/namespaces", "coordination.k8s.io/leases", "apiextensions.k8s.io/customresourcedefinitions":
 		return nil
@@ -16,7 +16,7 @@ func Unchecked(group, resource string) []string {
 	case "/podtemplates", "/replicationcontrollers", "apps/replicasets":
 		return pod
 	case "apps/deployments", "apps/daemonsets":
-		return append(pod, "values of maxSurge and maxUnavailable")
+		return append(pod, "form of maxSurge and maxUnavailable")
 	case "apps/statefulsets":
 		return append(pod, "claim templates")
 	case "batch/jobs":
@@ -24,9 +24,9 @@ func Unchecked(group, resource string) []string {
 	case "batch/cronjobs":
 		return append(pod, "ranges within the schedule", "names of time zones")
 	case "/services":
-		return []string{"cluster IPs, IP families and node ports are not given out here", "form of addresses", "load balancer source ranges", "traffic distribution"}
+		return []string{"cluster IPs, IP families and node ports are not given out here", "load balancer source ranges", "traffic distribution"}
 	case "/endpoints", "discovery.k8s.io/endpointslices":
-		return []string{"form of addresses", "numbers of addresses and ports"}
+		return []string{"special addresses", "numbers of addresses and ports"}
 	case "/events", "events.k8s.io/events":
 		return []string{"lengths of the texts of events with an eventTime", "immutability of such events"}
 	case "/secrets":
@@ -34,23 +34,23 @@ func Unchecked(group, resource string) []string {
 	case "/persistentvolumes", "/persistentvolumeclaims":
 		return []string{"volume sources", "that storage only grows", "data sources", "node affinity"}
 	case "/resourcequotas", "/limitranges":
-		return []string{"names of resources", "relations of the quantities"}
+		return []string{"names of resources", "defaults and ratios of limits"}
 	case "/serviceaccounts":
 		return []string{"references to secrets"}
 	case "/nodes":
 		return []string{"pod CIDRs", "conditions and addresses of the status"}
 	case "autoscaling/horizontalpodautoscalers":
-		return []string{"targets of metrics", "scaling policies", "minReplicas against maxReplicas"}
+		return []string{"targets of metrics", "scaling policies"}
 	case "policy/poddisruptionbudgets":
-		return []string{"that only one of minAvailable and maxUnavailable is set"}
+		return []string{"form of percentages"}
 	case "rbac.authorization.k8s.io/roles", "rbac.authorization.k8s.io/clusterroles":
-		return []string{"combinations of resources and non-resource URLs", "escalation (it needs the rights of the writer)"}
+		return []string{"escalation (it needs the rights of the writer)"}
 	case "rbac.authorization.k8s.io/rolebindings", "rbac.authorization.k8s.io/clusterrolebindings":
-		return []string{"namespaces of subjects", "escalation (it needs the rights of the writer)"}
+		return []string{"escalation (it needs the rights of the writer)"}
 	case "networking.k8s.io/ingresses":
-		return []string{"form of paths and hosts", "default backends"}
+		return []string{"dots and escapes in paths", "TLS hosts", "default backends"}
 	case "networking.k8s.io/networkpolicies":
-		return []string{"IP blocks", "port ranges", "peers"}
+		return []string{"exceptions of IP blocks", "port ranges"}
 	case "networking.k8s.io/ipaddresses", "networking.k8s.io/servicecidrs":
 		return []string{"form of addresses in the spec"}
 	}
@@ -60,7 +60,7 @@ func Unchecked(group, resource string) []string {
 func otherUnchecked(group string) []string {
 	switch group {
 	case "admissionregistration.k8s.io":
-		return []string{"that expressions compile", "URLs and CA bundles", "uniqueness of names of webhooks"}
+		return []string{"that expressions compile", "URLs and CA bundles", "match conditions"}
 	case "certificates.k8s.io":
 		return []string{"form of requests and certificates", "names of signers", "approval by its own subresource"}
 	case "flowcontrol.apiserver.k8s.io":

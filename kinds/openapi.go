@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// node is one object of an OpenAPI document.
-type node = map[string]any
+// part is one object of an OpenAPI document.
+type part = map[string]any
 
 // Hash is the hash in the URL by which the index of OpenAPI names a document:
 // the ETag without its quotes.
@@ -32,14 +32,14 @@ func openAPIPath(group, version string) string {
 // groups and versions, which are made for their hashes.
 func (c *Catalog) OpenAPIIndex() (*Document, bool) {
 	return c.openAPI.get(func() *Document {
-		paths := node{}
+		paths := part{}
 		for _, g := range c.groups {
 			for _, v := range g.versions {
 				path := openAPIPath(g.name, v.version)
-				paths[path] = node{"serverRelativeURL": OpenAPIURL(g.name, v.version, v.openAPIDocument(g.name))}
+				paths[path] = part{"serverRelativeURL": OpenAPIURL(g.name, v.version, v.openAPIDocument(g.name))}
 			}
 		}
-		return document(node{"paths": paths})
+		return document(part{"paths": paths})
 	}), true
 }
 
@@ -69,22 +69,22 @@ func (v *groupVersion) openAPIDocument(group string) *Document {
 // openAPI collects one document.
 type openAPI struct {
 	group, version string
-	paths, schemas node
-	parameters     node
+	paths, schemas part
+	parameters     part
 }
 
 func newOpenAPI(group, version string) *openAPI {
-	return &openAPI{group: group, version: version, paths: node{}, schemas: node{}, parameters: node{}}
+	return &openAPI{group: group, version: version, paths: part{}, schemas: part{}, parameters: part{}}
 }
 
 // root is the document itself. JSON objects are marshalled in the order of
 // their keys, so the same kinds give the same bytes.
-func (b *openAPI) root() node {
-	return node{
+func (b *openAPI) root() part {
+	return part{
 		"openapi": "3.0.0",
-		"info":    node{"title": "Kubernetes", "version": apiVersion(b.group, b.version)},
+		"info":    part{"title": "Kubernetes", "version": apiVersion(b.group, b.version)},
 		"paths":   b.paths,
-		"components": node{
+		"components": part{
 			"schemas": b.schemas, "parameters": b.parameters,
 		},
 	}
@@ -97,7 +97,7 @@ func (b *openAPI) kind(k *Kind) {
 		b.schemas[name] = b.customSchema(k)
 	} else {
 		b.typeRef(k.rules.typ)
-		identify(b.schemas[name].(node), k.Group, k.Version, k.Kind)
+		identify(b.schemas[name].(part), k.Group, k.Version, k.Kind)
 	}
 	b.schemas[listName(k)] = b.listSchema(k, name)
 	b.kindPaths(k, name)
@@ -116,13 +116,13 @@ func modelName(k *Kind) string {
 func listName(k *Kind) string { return strings.TrimSuffix(modelName(k), k.Kind) + k.ListKind }
 
 // listSchema is the schema of a list.
-func (b *openAPI) listSchema(k *Kind, name string) node {
+func (b *openAPI) listSchema(k *Kind, name string) part {
 	properties := b.typeMeta()
 	properties["metadata"] = described(b.typeRef(listMetaType), metadataDocs[true])
-	properties["items"] = node{
+	properties["items"] = part{
 		"type": "array", "items": schemaRef(name), "description": "List of " + k.Resource + ".",
 	}
-	s := node{
+	s := part{
 		"type": "object", "description": k.ListKind + " is a list of " + k.Kind + ".",
 		"required": []string{"items"}, "properties": properties,
 	}
@@ -131,27 +131,27 @@ func (b *openAPI) listSchema(k *Kind, name string) node {
 }
 
 // identify tells of which kind the objects of a schema are.
-func identify(s node, group, version, kind string) {
-	s[gvkExtension] = []node{gvk(group, version, kind)}
+func identify(s part, group, version, kind string) {
+	s[gvkExtension] = []part{gvk(group, version, kind)}
 }
 
 const gvkExtension = "x-kubernetes-group-version-kind"
 
-func gvk(group, version, kind string) node {
-	return node{"group": group, "version": version, "kind": kind}
+func gvk(group, version, kind string) part {
+	return part{"group": group, "version": version, "kind": kind}
 }
 
 // schemaRef refers to a schema of the document.
-func schemaRef(name string) node { return node{"$ref": "#/components/schemas/" + name} }
+func schemaRef(name string) part { return part{"$ref": "#/components/schemas/" + name} }
 
 // described gives a schema a description. One that is a reference must have
 // nothing beside that, so it goes into an allOf.
-func described(s node, doc string) node {
+func described(s part, doc string) part {
 	if doc == "" {
 		return s
 	}
 	if _, ok := s["$ref"]; ok {
-		return node{"allOf": []node{s}, "description": doc}
+		return part{"allOf": []part{s}, "description": doc}
 	}
 	s["description"] = doc
 	return s

@@ -15,10 +15,10 @@ var metadataDocs = map[bool]string{
 // customSchema is the schema of a custom kind: the one of its definition, with
 // the fields that every object has. A definition without a usable one gets an
 // object that can have any fields.
-func (b *openAPI) customSchema(k *Kind) node {
+func (b *openAPI) customSchema(k *Kind) part {
 	s := decodeSchema(k.SchemaJSON())
 	if s == nil || s["type"] != "object" {
-		s = node{"type": "object"}
+		s = part{"type": "object"}
 	} else {
 		b.embed(s, 0)
 		b.addObjectFields(s)
@@ -29,8 +29,8 @@ func (b *openAPI) customSchema(k *Kind) node {
 
 // decodeSchema decodes a schema with its numbers as they are written; nil if it
 // is none.
-func decodeSchema(data []byte) node {
-	var s node
+func decodeSchema(data []byte) part {
+	var s part
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if d.Decode(&s) != nil {
@@ -43,12 +43,12 @@ func decodeSchema(data []byte) node {
 const maxSchemaDepth = 1000
 
 // embed adds to the schemas of embedded resources what every object has.
-func (b *openAPI) embed(s node, depth int) {
+func (b *openAPI) embed(s part, depth int) {
 	if depth > maxSchemaDepth {
 		return
 	}
 	for _, p := range child(s, "properties") {
-		if p, ok := p.(node); ok {
+		if p, ok := p.(part); ok {
 			b.embed(p, depth+1)
 		}
 	}
@@ -71,10 +71,10 @@ func (b *openAPI) embed(s node, depth int) {
 }
 
 // addObjectFields adds apiVersion, kind and metadata.
-func (b *openAPI) addObjectFields(s node) {
+func (b *openAPI) addObjectFields(s part) {
 	properties := child(s, "properties")
 	if properties == nil {
-		properties = node{}
+		properties = part{}
 		s["properties"] = properties
 	}
 	for name, p := range b.typeMeta() {

@@ -15,20 +15,20 @@ var notOffered = []string{"force", "shardSelector", "ignoreStoreReadErrorWithClu
 var inlined = []string{"dryRun", "fieldValidation", "fieldManager"}
 
 // pathParameters are those of every operation at a path.
-func (b *openAPI) pathParameters(path string) []node {
-	var out []node
+func (b *openAPI) pathParameters(path string) []part {
+	var out []part
 	if strings.Contains(path, "{name}") {
-		out = append(out, b.shared("name", "path", "name of the object", node{"type": "string"}))
+		out = append(out, b.shared("name", "path", "name of the object", part{"type": "string"}))
 	}
 	if strings.Contains(path, "{namespace}") {
-		out = append(out, b.shared("namespace", "path", "object name and auth scope, such as for teams and projects", node{"type": "string"}))
+		out = append(out, b.shared("namespace", "path", "object name and auth scope, such as for teams and projects", part{"type": "string"}))
 	}
-	return append(out, b.shared("pretty", "query", "If 'true', then the output is pretty printed.", node{"type": "string"}))
+	return append(out, b.shared("pretty", "query", "If 'true', then the output is pretty printed.", part{"type": "string"}))
 }
 
 // queryParameters are those of a verb.
-func (b *openAPI) queryParameters(verb string) []node {
-	out := []node{}
+func (b *openAPI) queryParameters(verb string) []part {
+	out := []part{}
 	t := wordsOf(verb).options
 	if t == nil {
 		return out
@@ -42,9 +42,9 @@ func (b *openAPI) queryParameters(verb string) []node {
 		case typ.Kind() == reflect.Struct || slices.Contains(notOffered, name) || name == "kind" || name == "apiVersion":
 		case verb == "deletecollection" && (name == "watch" || name == "allowWatchBookmarks"):
 		case slices.Contains(inlined, name):
-			out = append(out, parameter(name, "query", doc, scalar(typ)))
+			out = append(out, parameter(name, "query", doc, scalarPart(typ)))
 		default:
-			out = append(out, b.shared(name, "query", doc, scalar(typ)))
+			out = append(out, b.shared(name, "query", doc, scalarPart(typ)))
 		}
 	})
 	if verb == "deletecollection" {
@@ -54,16 +54,16 @@ func (b *openAPI) queryParameters(verb string) []node {
 }
 
 // shared refers to a parameter that it adds to the components.
-func (b *openAPI) shared(name, in, doc string, schema node) node {
+func (b *openAPI) shared(name, in, doc string, schema part) part {
 	if _, ok := b.parameters[name]; !ok {
 		b.parameters[name] = parameter(name, in, doc, schema)
 	}
-	return node{"$ref": "#/components/parameters/" + name}
+	return part{"$ref": "#/components/parameters/" + name}
 }
 
-func parameter(name, in, doc string, schema node) node {
+func parameter(name, in, doc string, schema part) part {
 	schema["uniqueItems"] = true // as Kubernetes has it
-	p := node{"name": name, "in": in, "description": doc, "schema": schema}
+	p := part{"name": name, "in": in, "description": doc, "schema": schema}
 	if in == "path" {
 		p["required"] = true
 	}
@@ -71,28 +71,28 @@ func parameter(name, in, doc string, schema node) node {
 }
 
 // requestBody is what a verb takes; nil for nothing.
-func (b *openAPI) requestBody(k *Kind, model, verb string) node {
+func (b *openAPI) requestBody(k *Kind, model, verb string) part {
 	switch verb {
 	case "create", "update":
-		return node{"content": content(schemaRef(model)), "required": true}
+		return part{"content": content(schemaRef(model)), "required": true}
 	case "patch":
 		types := []string{"application/json-patch+json", "application/merge-patch+json"}
 		if !k.Custom {
 			types = append(types, "application/strategic-merge-patch+json")
 		}
-		patches := node{}
+		patches := part{}
 		for _, t := range types {
-			patches[t] = node{"schema": node{}} // a list for the first
+			patches[t] = part{"schema": part{}} // a list for the first
 		}
-		return node{"content": patches, "required": true}
+		return part{"content": patches, "required": true}
 	case "delete", "deletecollection":
-		return node{"content": content(b.identified(deleteOptionsType))}
+		return part{"content": content(b.identified(deleteOptionsType))}
 	}
 	return nil
 }
 
 // responses are what a verb answers with.
-func (b *openAPI) responses(k *Kind, model string, o operation) node {
+func (b *openAPI) responses(k *Kind, model string, o operation) part {
 	answer := schemaRef(model)
 	switch {
 	case o.verb == "list":
@@ -100,25 +100,25 @@ func (b *openAPI) responses(k *Kind, model string, o operation) node {
 	case o.verb == "deletecollection" || o.verb == "delete" && !k.ReturnsDeleted:
 		answer = b.identified(statusType)
 	}
-	ok := node{"description": "OK", "content": content(answer)}
+	ok := part{"description": "OK", "content": content(answer)}
 	if o.verb == "list" {
-		ok["content"].(node)["application/json;stream=watch"] = node{"schema": node{"type": "object"}}
+		ok["content"].(part)["application/json;stream=watch"] = part{"schema": part{"type": "object"}}
 	}
-	out := node{"200": ok, "401": node{"description": "Unauthorized"}}
+	out := part{"200": ok, "401": part{"description": "Unauthorized"}}
 	switch {
 	case o.verb == "create":
 		delete(out, "200")
-		out["201"] = node{"description": "Created", "content": content(answer)}
+		out["201"] = part{"description": "Created", "content": content(answer)}
 	case o.verb == "update" && o.sub == "" && k.CreateOnUpdate:
-		out["201"] = node{"description": "Created", "content": content(answer)}
+		out["201"] = part{"description": "Created", "content": content(answer)}
 	}
 	return out
 }
 
 // identified is typeRef for a type whose JSON is an object with a kind.
-func (b *openAPI) identified(t reflect.Type) node {
+func (b *openAPI) identified(t reflect.Type) part {
 	ref := b.typeRef(t)
-	s := b.schemas[typeName(t)].(node)
+	s := b.schemas[typeName(t)].(part)
 	if s[gvkExtension] == nil {
 		identify(s, "", "v1", t.Name())
 	}
@@ -126,6 +126,6 @@ func (b *openAPI) identified(t reflect.Type) node {
 }
 
 // content is a body in the representations that are served.
-func content(schema node) node {
-	return node{"application/json": node{"schema": schema}, "application/yaml": node{"schema": schema}}
+func content(schema part) part {
+	return part{"application/json": part{"schema": schema}, "application/yaml": part{"schema": schema}}
 }

@@ -83,13 +83,13 @@ func (b *openAPI) path(k *Kind, model, path string, o operation) {
 	if o.sub == "" && !k.Allows(o.verb) {
 		return
 	}
-	item, ok := b.paths[path].(node)
+	item, ok := b.paths[path].(part)
 	if !ok {
-		item = node{"parameters": b.pathParameters(path)}
+		item = part{"parameters": b.pathParameters(path)}
 		b.paths[path] = item
 	}
 	words := wordsOf(o.verb)
-	op := node{
+	op := part{
 		"operationId":         o.id(k),
 		"tags":                []string{tag(k)},
 		"description":         o.describe(k),

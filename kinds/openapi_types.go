@@ -23,7 +23,7 @@ var lenientTypes = []reflect.Type{reflect.TypeFor[apiextensionsv1.CustomResource
 
 // typeRef adds the schema of a Go type, with those of all types it is made of,
 // and returns the schema for a place where it is used.
-func (b *openAPI) typeRef(t reflect.Type) node {
+func (b *openAPI) typeRef(t reflect.Type) part {
 	if t.Kind() == reflect.Pointer {
 		return b.typeRef(t.Elem())
 	}
@@ -39,36 +39,36 @@ func (b *openAPI) typeRef(t reflect.Type) node {
 		}
 		return schemaRef(name)
 	case reflect.Map:
-		return node{"type": "object", "additionalProperties": b.typeRef(t.Elem())}
+		return part{"type": "object", "additionalProperties": b.typeRef(t.Elem())}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return node{"type": "string", "format": "byte"}
+			return part{"type": "string", "format": "byte"}
 		}
-		return node{"type": "array", "items": b.typeRef(t.Elem())}
+		return part{"type": "array", "items": b.typeRef(t.Elem())}
 	}
-	return scalar(t)
+	return scalarPart(t)
 }
 
 // scalar is the schema of a type without parts.
-func scalar(t reflect.Type) node {
+func scalarPart(t reflect.Type) part {
 	switch t.Kind() {
 	case reflect.String:
-		return node{"type": "string"}
+		return part{"type": "string"}
 	case reflect.Bool:
-		return node{"type": "boolean"}
+		return part{"type": "boolean"}
 	case reflect.Int32:
-		return node{"type": "integer", "format": "int32"}
+		return part{"type": "integer", "format": "int32"}
 	case reflect.Int, reflect.Int64:
-		return node{"type": "integer", "format": "int64"}
+		return part{"type": "integer", "format": "int64"}
 	case reflect.Float32, reflect.Float64:
-		return node{"type": "number", "format": "double"}
+		return part{"type": "number", "format": "double"}
 	}
-	return node{} // an interface
+	return part{} // an interface
 }
 
 // ownSchema is the schema of a type that says itself what its JSON is; one that
 // names no type can be anything.
-func ownSchema(t reflect.Type) (node, bool) {
+func ownSchema(t reflect.Type) (part, bool) {
 	v, ok := reflect.Zero(t).Interface().(interface {
 		OpenAPISchemaType() []string
 		OpenAPISchemaFormat() string
@@ -76,7 +76,7 @@ func ownSchema(t reflect.Type) (node, bool) {
 	if !ok {
 		return nil, false
 	}
-	s := node{}
+	s := part{}
 	if types := v.OpenAPISchemaType(); len(types) == 1 {
 		s["type"] = types[0]
 	}
@@ -87,10 +87,10 @@ func ownSchema(t reflect.Type) (node, bool) {
 }
 
 // structSchema is the schema of a struct.
-func (b *openAPI) structSchema(t reflect.Type) node {
+func (b *openAPI) structSchema(t reflect.Type) part {
 	docs := docsOf(t)
-	s := described(node{"type": "object"}, docs[""])
-	properties, required := node{}, []string(nil)
+	s := described(part{"type": "object"}, docs[""])
+	properties, required := part{}, []string(nil)
 	b.eachField(t, func(f reflect.StructField, name string, omit bool, doc string) {
 		properties[name] = fieldSchema(described(b.typeRef(f.Type), doc), f.Tag)
 		if !omit && !slices.Contains(lenientTypes, t) {
@@ -107,7 +107,7 @@ func (b *openAPI) structSchema(t reflect.Type) node {
 }
 
 // fieldSchema adds what the tag of a field says on how patches merge it.
-func fieldSchema(s node, tag reflect.StructTag) node {
+func fieldSchema(s part, tag reflect.StructTag) part {
 	if v := tag.Get("patchStrategy"); v != "" {
 		s["x-kubernetes-patch-strategy"] = v
 	}
@@ -143,8 +143,8 @@ func docsOf(t reflect.Type) map[string]string {
 }
 
 // typeMeta are the fields that tell the kind of an object.
-func (b *openAPI) typeMeta() node {
-	properties := node{}
+func (b *openAPI) typeMeta() part {
+	properties := part{}
 	b.eachField(typeMetaType, func(f reflect.StructField, name string, _ bool, doc string) {
 		properties[name] = described(b.typeRef(f.Type), doc)
 	})

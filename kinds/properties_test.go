@@ -32,6 +32,16 @@ func settled(t *testing.T, k *Kind, obj map[string]any) bool {
 	}
 	k.Validate(obj, nil)
 	k.Validate(obj, again)
+	data, _, err := Encode(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range k.FieldLabels() {
+		slow, _ := k.Field(obj, label)
+		if quick, ok := k.FieldJSON(data, label); !ok || quick != slow {
+			t.Errorf("%s: %s is %q in JSON and %q in the object", k.Resource, label, quick, slow)
+		}
+	}
 	k.PrepareStatusUpdate(again, obj)
 	k.ValidateStatus(again, obj)
 	if k.Converts() {

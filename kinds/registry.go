@@ -14,6 +14,7 @@ type Registry struct {
 
 	mu          sync.Mutex
 	builtins    map[string][]*Kind // by group
+	off         map[*Kind]bool     // built-in ones that are not served
 	definitions map[string]*definition
 	byGroup     map[string]map[string]*definition
 	groups      map[string]*group // as of the last catalogue
@@ -29,6 +30,7 @@ func NewRegistry() *Registry {
 		byGroup:     map[string]map[string]*definition{},
 		groups:      map[string]*group{},
 		changed:     map[string]bool{},
+		off:         map[*Kind]bool{},
 	}
 	for _, k := range builtins() {
 		r.builtins[k.Group] = append(r.builtins[k.Group], k)
@@ -43,6 +45,26 @@ func (r *Registry) SetServerAddress(address string) {
 	defer r.mu.Unlock()
 	r.server = address
 	r.current.Store(nil)
+}
+
+// SetServed switches a built-in version of a resource on or off; an empty
+// resource stands for all of the version. What is off is not found and in no
+// document; objects stored in it are served in the versions that are left. It
+// tells whether there is such a version. It is for start-up: requests under way keep the
+// catalogue they have.
+func (r *Registry) SetServed(group, version, resource string, served bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := false
+	for _, k := range r.builtins[group] {
+		if k.Version == version && (resource == "" || k.Resource == resource) {
+			found = true
+			r.off[k] = !served
+		}
+	}
+	r.changed[group] = true
+	r.current.Store(nil)
+	return found
 }
 
 // Current returns the catalogue. It does not lock unless a definition changed
@@ -77,12 +99,17 @@ func (r *Registry) Current() *Catalog {
 // makeGroup collects the kinds of a group. A built-in kind hides a custom one
 // of the same resource.
 func (r *Registry) makeGroup(name string) *group {
-	served := slices.Clone(r.builtins[name])
+	var served, unserved []*Kind
 	taken := map[string]bool{}
-	for _, k := range served {
+	for _, k := range r.builtins[name] {
 		taken[k.Resource] = true
+		switch {
+		case !r.off[k]:
+			served = append(served, k)
+		case k.Version == k.StorageVersion:
+			unserved = append(unserved, k)
+		}
 	}
-	var unserved []*Kind
 	for _, d := range r.sortedGroup(name) {
 		if taken[d.accepted.plural] {
 			continue

@@ -403,3 +403,25 @@ func BenchmarkCompileSchema(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRules is a create of an object whose schema has rules.
+func BenchmarkRules(b *testing.B) {
+	k := custom(b, NewRegistry(), gearSchema)
+	obj := object(b, `{"apiVersion":"example.com/v1","kind":"Gear","metadata":{"name":"a"},"spec":{"size":3,"parts":[{"name":"a","at":"2026-11-20T10:00:00Z"}]}}`)
+	k.PrepareCreate(obj)
+	b.ReportAllocs()
+	for b.Loop() {
+		if errs := k.Validate(obj, nil); errs != nil {
+			b.Fatal(errs)
+		}
+	}
+}
+
+// BenchmarkCompileRules is the first use of a schema with rules.
+func BenchmarkCompileRules(b *testing.B) {
+	for b.Loop() {
+		if _, err := compileSchema([]byte(gearSchema)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

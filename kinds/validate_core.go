@@ -3,6 +3,7 @@ package kinds
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -91,6 +92,23 @@ func validateClaim(obj, _ map[string]any) field.ErrorList {
 	return nil
 }
 
+// serviceAddresses checks the form of the addresses of a service.
+func serviceAddresses(spec map[string]any, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if ip := text(spec, "clusterIP"); ip != "" && ip != "None" {
+		errs = append(errs, validAddress(ip, path.Child("clusterIP"))...)
+	}
+	for i, ip := range texts(spec["externalIPs"]) {
+		errs = append(errs, validAddress(ip, path.Child("externalIPs").Index(i))...)
+	}
+	if name := text(spec, "externalName"); name != "" {
+		for _, m := range utilvalidation.IsDNS1123Subdomain(strings.TrimSuffix(name, ".")) {
+			errs = append(errs, field.Invalid(path.Child("externalName"), name, m))
+		}
+	}
+	return errs
+}
+
 func validateService(obj, old map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := child(obj, "spec"), field.NewPath("spec")
@@ -127,6 +145,7 @@ func validateService(obj, old map[string]any) field.ErrorList {
 			errs = append(errs, field.Forbidden(path.Child("clusterIP"), "may not be set when `type` is 'ExternalName'"))
 		}
 	}
+	errs = append(errs, serviceAddresses(spec, path)...)
 	if old == nil {
 		return errs
 	}

@@ -19,7 +19,7 @@ func podChecks() []check {
 	lines := []string{"containers required", "restartPolicy in Always Never OnFailure", "dnsPolicy in ClusterFirst ClusterFirstWithHostNet Default None", "nodeSelector labels",
 		"terminationGracePeriodSeconds min 0", "activeDeadlineSeconds range 1 2147483647", "serviceAccountName subdomain", "nodeName subdomain", "hostname label", "subdomain label", "volumes[].name required", "volumes[].name label",
 		"tolerations[].operator in Equal Exists Gt Lt", "tolerations[].effect in NoExecute NoSchedule PreferNoSchedule", "preemptionPolicy in Never PreemptLowerPriority",
-		"topologySpreadConstraints[].whenUnsatisfiable in DoNotSchedule ScheduleAnyway", "topologySpreadConstraints[].topologyKey required", "imagePullSecrets[].name required",
+		"topologySpreadConstraints[].whenUnsatisfiable in DoNotSchedule ScheduleAnyway", "topologySpreadConstraints[].topologyKey required", "topologySpreadConstraints[].maxSkew min 1", "imagePullSecrets[].name required",
 		"containers[].image required", "initContainers[].image required"}
 	for _, list := range []string{"containers[].", "initContainers[].", "ephemeralContainers[]."} {
 		for _, c := range container {
@@ -101,6 +101,11 @@ func validateContainer(c map[string]any, volumes map[string]bool, path *field.Pa
 	for i, e := range objectsAt(c, "env") {
 		for _, m := range utilvalidation.IsRelaxedEnvVarName(text(e, "name")) {
 			errs = append(errs, field.Invalid(path.Child("env").Index(i).Child("name"), text(e, "name"), m))
+		}
+	}
+	for _, name := range [...]string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		if p := child(c, name); p != nil && p["httpGet"] == nil && p["tcpSocket"] == nil && p["exec"] == nil && p["grpc"] == nil {
+			errs = append(errs, field.Required(path.Child(name), "must specify a handler type"))
 		}
 	}
 	return append(errs, validateResources(child(c, "resources"), path.Child("resources"))...)

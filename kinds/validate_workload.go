@@ -14,7 +14,7 @@ import (
 // selector selects the pods that the template makes.
 func validateController(obj, old map[string]any) field.ErrorList {
 	group, _ := splitAPI(text(obj, "apiVersion"))
-	template := templateOf(group, text(obj, "kind"), obj)
+	template := templateOf(text(obj, "kind"), obj)
 	path := field.NewPath("spec", "template")
 	if text(obj, "kind") == "PodTemplate" {
 		path = field.NewPath("template")
