@@ -120,9 +120,10 @@ func BenchmarkUpdateNothing(b *testing.B) {
 	}
 }
 
-func BenchmarkApplyOneLeaf(b *testing.B) {
-	m := widgetManager(b)
-	config := widget(b)
+// appliedWidget is a widget as applied, and a configuration of it that changes
+// one leaf.
+func appliedWidget(b *testing.B, m *Manager) (live, config map[string]any) {
+	config = widget(b)
 	for _, name := range []string{"uid", "creationTimestamp", "generation"} {
 		delete(child(config, "metadata"), name)
 	}
@@ -130,12 +131,28 @@ func BenchmarkApplyOneLeaf(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	live = stored(b, live)
 	config = runtime.DeepCopyJSON(config)
 	child(config, "spec")["revision"] = int64(2)
+	return stored(b, live), config
+}
+
+func BenchmarkApplyOneLeaf(b *testing.B) {
+	m := widgetManager(b)
+	live, config := appliedWidget(b, m)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := m.Apply(live, config, Actor{Manager: "loadgen", Now: at(2)}, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkApplyOneLeafGeneral(b *testing.B) {
+	m := widgetManager(b)
+	live, config := appliedWidget(b, m)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.generalApply(live, config, Actor{Manager: "loadgen", Now: at(2)}, false); err != nil {
 			b.Fatal(err)
 		}
 	}

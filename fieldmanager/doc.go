@@ -15,25 +15,30 @@
 //
 // # Two ways
 //
-// What happens all the time, creations and updates of objects whose entries
-// are all of the version they are written in, takes a short way (track.go): one
-// walk over both objects with a compiled schema (shape.go, walk.go) finds what
-// differs (delta.go), and only entries that lose or gain a field are touched
-// (fields.go). Everything else, and every apply, takes the general way
-// (general.go, apply.go), which leaves comparing, merging and pruning to
-// structured-merge-diff.
+// What happens all the time takes a short way: creations, and updates of
+// objects whose entries are all of the version they are written in (track.go),
+// and applies that give nothing up, conflict with nobody and leave the order of
+// lists alone (quick.go). A walk over both objects with a compiled schema
+// (shape.go, walk.go, items.go) finds what differs (delta.go), and only entries
+// that lose or gain a field are touched (fields.go). Everything else takes the
+// general way (general.go, apply.go), which leaves comparing, merging and
+// pruning to structured-merge-diff. The short way is some ten times faster, and
+// twenty in an apply.
 //
 // # Invariants
 //
 //  1. A Type and a Manager never change; they may be shared and used by any
 //     number of goroutines (New and the makers of types).
 //  2. The short way gives what the general way gives, or steps aside (walker,
-//     Manager.track). A random test compares them.
+//     Manager.track, Manager.quick). Random tests compare them. Where the live
+//     object does not fit the schema, which fails the general way of an apply,
+//     the short one only looks at what is applied.
 //  3. Neither live objects nor applied configurations are changed, and the
-//     result of Apply shares nothing with them (Manager.Apply). Update changes
-//     nothing but metadata.managedFields of obj.
+//     result of Apply shares nothing with them but entries, which are never
+//     changed (Manager.Apply). Update changes nothing but
+//     metadata.managedFields of obj.
 //  4. A write that changes nothing leaves entries and their times as they are
-//     (Manager.update, Manager.Apply).
+//     (Manager.track, Manager.update, Manager.finish).
 //  5. Entries that Update and Apply made are canonical: sets without empty
 //     nodes, keys as structured-merge-diff writes them (delta, encodeSet). The
 //     short way relies on it, and so uses only entries it finds in the live
@@ -51,6 +56,11 @@
 //   - Objects must be decoded JSON with int64 and float64 numbers.
 //   - Fields that a schema does not know are tracked by what they hold, but
 //     cannot be applied.
+//   - Apply leaves in the object what the configuration has of fields that the
+//     write does not set; putting them back is the caller's, as after a PUT.
+//   - Updates after clearing are not tracked until the next apply, but those of
+//     the clearing request itself are, as the documentation of Kubernetes says;
+//     its code does not track them.
 //   - An apply that changes no value, such as one that only shares a field,
 //     sets no time: a new entry then has none. Kubernetes does the same.
 package fieldmanager

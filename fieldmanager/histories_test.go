@@ -194,7 +194,7 @@ func (h *history) makeManagers(body string) {
 	}
 	h.managers = map[string]*Manager{}
 	for _, v := range h.versions {
-		h.managers[v] = New(Config{APIVersion: v, Kind: h.kind, Type: types[v], Others: types, ResetFields: resetFields()})
+		h.managers[v] = New(Config{APIVersion: v, Kind: h.kind, Type: types[v], Others: types, ResetFields: StatusResets()})
 	}
 }
 

@@ -58,6 +58,15 @@ func New(cfg Config) *Manager {
 	return m
 }
 
+// StatusResets are the ResetFields of a kind with a status subresource: the
+// main endpoint leaves the status alone, and the status all else.
+func StatusResets() map[string]*fieldpath.Set {
+	return map[string]*fieldpath.Set{
+		"":       fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+		"status": fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")),
+	}
+}
+
 // newMask compiles the fields that a write does not set. The managed fields
 // are always among them: nobody owns them.
 func newMask(set *fieldpath.Set) *mask {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // variedSchema has every topology there is.
@@ -32,15 +31,13 @@ const variedSchema = `{"type":"object","properties":{
  "conditions":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],
   "items":{"type":"object","properties":{"type":{"type":"string"},"status":{"type":"string"}}}}}}}}`
 
-func resetFields() map[string]*fieldpath.Set {
-	return map[string]*fieldpath.Set{
-		"":       fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-		"status": fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata")),
+// variedManagers are managers of the varied kind: with its schema, and without.
+func variedManagers(t *testing.T) map[string]*Manager {
+	managers := map[string]*Manager{}
+	for name, typ := range map[string]*Type{"schema": mustType(t, variedSchema), "deduced": Deduced()} {
+		managers[name] = New(Config{APIVersion: "example.com/v1", Kind: "Varied", Type: typ, ResetFields: StatusResets()})
 	}
-}
-
-func variedManager(t testing.TB) *Manager {
-	return New(Config{APIVersion: "example.com/v1", Kind: "Varied", Type: mustType(t, variedSchema), ResetFields: resetFields()})
+	return managers
 }
 
 // maker makes random objects of the varied schema. Odd ones, which the short
@@ -202,10 +199,15 @@ func (r maker) next(obj map[string]any) map[string]any {
 }
 
 func TestTheShortWayGivesWhatTheGeneralWayGives(t *testing.T) {
-	r := maker{rand.New(rand.NewPCG(testSeed(t), 1))}
-	m := variedManager(t)
+	seed := testSeed(t)
+	for name, m := range variedManagers(t) {
+		t.Run(name, func(t *testing.T) { compareUpdates(t, maker{rand.New(rand.NewPCG(seed, 1))}, m) })
+	}
+}
+
+func compareUpdates(t *testing.T, r maker, m *Manager) {
 	short, failed, all := 0, 0, 0
-	for range 150 {
+	for range 80 {
 		var live map[string]any
 		obj := r.object()
 		for step := range 20 {
@@ -299,10 +301,15 @@ func (r maker) config(live, last map[string]any) map[string]any {
 }
 
 func TestTheShortWayOfApplyGivesWhatTheGeneralWayGives(t *testing.T) {
-	r := maker{rand.New(rand.NewPCG(testSeed(t), 3))}
-	m := variedManager(t)
+	seed := testSeed(t)
+	for name, m := range variedManagers(t) {
+		t.Run(name, func(t *testing.T) { compareApplies(t, maker{rand.New(rand.NewPCG(seed, 3))}, m) })
+	}
+}
+
+func compareApplies(t *testing.T, r maker, m *Manager) {
 	short, conflicts, failed, all := 0, 0, 0, 0
-	for range 150 {
+	for range 80 {
 		live := r.object()
 		if m.Update(nil, live, Actor{Manager: "m9", Now: at(0)}) != nil {
 			continue
