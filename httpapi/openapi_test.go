@@ -113,3 +113,27 @@ func names(op any) map[any]bool {
 	}
 	return out
 }
+
+// What the document says that a patch may be is what the server takes.
+func TestOpenAPITellsTheTypesOfPatches(t *testing.T) {
+	a := start(t)
+	a.must("POST", configMaps, configMap("a", "b"))
+	doc := a.must("GET", "/openapi/v3/api/v1", "").object(t)
+	types, _ := at(doc, "paths", "/api/v1/namespaces/{namespace}/configmaps/{name}", "patch", "requestBody", "content").(map[string]any)
+	for typ := range types {
+		body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
+		if strings.Contains(typ, "json-patch") {
+			body = `[]`
+		}
+		a.must("PATCH", configMaps+"/a?fieldManager=me", body, "Content-Type: "+typ)
+	}
+	refused := a.do("PATCH", configMaps+"/a", `{}`, "Content-Type: application/x").body
+	for typ := range types {
+		if !strings.Contains(refused, typ) {
+			t.Errorf("%s is not in %s", typ, refused)
+		}
+	}
+	if want := strings.Count(refused, "application/"); len(types) != want {
+		t.Errorf("%d types, want %d: %s", len(types), want, refused)
+	}
+}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// notOffered are parameters of the options' types that mean nothing here: forcing is
-// for server-side apply, shards and unreadable objects there are none.
-var notOffered = []string{"force", "shardSelector", "ignoreStoreReadErrorWithClusterBreakingPotential"}
+// notOffered are parameters of the options' types that mean nothing here: there are
+// no shards and no unreadable objects.
+var notOffered = []string{"shardSelector", "ignoreStoreReadErrorWithClusterBreakingPotential"}
 
 // inlined are the parameters written out where they are used: kubectl looks for
 // them and does not follow references.
@@ -76,7 +76,7 @@ func (b *openAPI) requestBody(k *Kind, model, verb string) part {
 	case "create", "update":
 		return part{"content": content(schemaRef(model)), "required": true}
 	case "patch":
-		types := []string{"application/json-patch+json", "application/merge-patch+json"}
+		types := []string{"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"}
 		if !k.Custom {
 			types = append(types, "application/strategic-merge-patch+json")
 		}
@@ -109,7 +109,7 @@ func (b *openAPI) responses(k *Kind, model string, o operation) part {
 	case o.verb == "create":
 		delete(out, "200")
 		out["201"] = part{"description": "Created", "content": content(answer)}
-	case o.verb == "update" && o.sub == "" && k.CreateOnUpdate:
+	case o.sub == "" && (o.verb == "patch" || o.verb == "update" && k.CreateOnUpdate):
 		out["201"] = part{"description": "Created", "content": content(answer)}
 	}
 	return out
