@@ -31,8 +31,11 @@ func (p *PKI) TLSConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
-		ClientAuth: tls.RequestClientCert,
-		ClientCAs:  p.roots, // the names told to the client, which picks its certificate by them
+		// Small records help browsers show the first bytes early. Here an answer
+		// or an event should be one record, and one write to the socket.
+		DynamicRecordSizingDisabled: true,
+		ClientAuth:                  tls.RequestClientCert,
+		ClientCAs:                   p.roots, // the names told to the client, which picks its certificate by them
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return p.serverCertificate()
 		},
