@@ -137,7 +137,7 @@ func (p *page) walk(visit func(*projections.Object) error) (listMeta, error) {
 		err  error
 	)
 	all := !p.filter.selective()
-	p.view.Ascend(p.filter.namespace, p.after, func(o *projections.Object) bool {
+	p.ascend(func(o *projections.Object) bool {
 		if !all && !p.filter.matches(o) {
 			return true
 		}
@@ -156,6 +156,37 @@ func (p *page) walk(visit func(*projections.Object) error) (listMeta, error) {
 		}
 	}
 	return m, err
+}
+
+// lookAhead is how many objects a walk with label rules fetches together.
+const lookAhead = 32
+
+// ascend walks over the objects of the page's namespace behind its start.
+func (p *page) ascend(fn func(*projections.Object) bool) {
+	if len(p.filter.labels) == 0 {
+		p.view.Ascend(p.filter.namespace, p.after, fn)
+		return
+	}
+	var ahead [lookAhead]*projections.Object
+	n, on := 0, true
+	drain := func() bool {
+		projections.Fetch(ahead[:n])
+		for _, o := range ahead[:n] {
+			if on = fn(o); !on {
+				break
+			}
+		}
+		n = 0
+		return on
+	}
+	p.view.Ascend(p.filter.namespace, p.after, func(o *projections.Object) bool {
+		ahead[n] = o
+		n++
+		return n < lookAhead || drain()
+	})
+	if on {
+		drain()
+	}
 }
 
 func position(o *projections.Object) string { return o.Namespace() + "/" + o.Name() }
