@@ -165,7 +165,7 @@ func (n *schemaNode) constrain(v *structuralschema.ValueValidation, in *structur
 		n.max, n.openMax = min(n.max, *v.Maximum), v.ExclusiveMaximum
 	}
 	switch n.typ {
-	case typeString:
+	case typeString, typeIntOrString:
 		n.count(v.MinLength, v.MaxLength)
 	case typeArray:
 		n.count(v.MinItems, v.MaxItems)
@@ -187,7 +187,8 @@ func (n *schemaNode) strangers(v *structuralschema.ValueValidation) {
 	str := v.MinLength != nil || v.MaxLength != nil || v.Pattern != ""
 	array := v.MinItems != nil || v.MaxItems != nil
 	object := v.MinProperties != nil || v.MaxProperties != nil
-	if number && n.typ != typeInteger && n.typ != typeNumber || str && n.typ != typeString || array && n.typ != typeArray || object && n.typ != typeObject {
+	either := n.typ == typeIntOrString
+	if number && n.typ != typeInteger && n.typ != typeNumber && !either || str && n.typ != typeString && !either || array && n.typ != typeArray || object && n.typ != typeObject {
 		n.unsure = true
 	}
 }
