@@ -61,7 +61,7 @@
 //     changes nothing (settings and rules; tested for random objects of every
 //     kind).
 //  11. If a node is certain of a value, the library finds nothing wrong with it
-//     (node.certain).
+//     (schemaNode.certain).
 //
 // # Group order
 //

@@ -13,6 +13,9 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
+// ProtobufType is the media type of the protobuf form.
+const ProtobufType = "application/vnd.kubernetes.protobuf"
+
 // ErrNoProtobuf is returned for kinds that have no protobuf form: custom ones,
 // and those whose Go type has none.
 var ErrNoProtobuf = errors.New("the kind has no protobuf form")
@@ -44,13 +47,17 @@ func (k *Kind) newMessage() (message, error) {
 
 // FromProtobuf decodes a protobuf body, envelope and all, into what DecodeJSON
 // makes of the same object's JSON. apiVersion and kind are those that the
-// envelope names, if it does. The errors are the client's fault.
+// envelope names, if it does. A body of DeleteOptions is decoded for every
+// kind. The errors but ErrNoProtobuf are the client's fault.
 func (k *Kind) FromProtobuf(body []byte) (map[string]any, error) {
-	m, err := k.newMessage()
-	if err != nil {
-		return nil, err
-	}
 	envelope, err := openEnvelope(body)
+	var m message = &metav1.DeleteOptions{}
+	if err != nil || envelope.Kind != "DeleteOptions" {
+		var none error
+		if m, none = k.newMessage(); none != nil {
+			return nil, none
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -143,6 +143,12 @@ func TestProtobufRefusals(t *testing.T) {
 		}
 	}
 	define(t, r, definitionJSON("widgets", "example.com", "Widget"))
+	raw, _ := (&metav1.DeleteOptions{DryRun: []string{"All"}}).Marshal()
+	options, _ := ProtobufEnvelope("v1", "DeleteOptions", raw)
+	obj, err := kind(t, r, "example.com", "v1", "widgets").FromProtobuf(options)
+	if err != nil || string(fragment(obj)) != `{"apiVersion":"v1","dryRun":["All"],"kind":"DeleteOptions"}` {
+		t.Errorf("%s %v", fragment(obj), err)
+	}
 	for _, k := range []*Kind{kind(t, r, "example.com", "v1", "widgets"), kind(t, r, "apiregistration.k8s.io", "v1", "apiservices")} {
 		if _, err := k.ToProtobuf([]byte(`{}`)); !errors.Is(err, ErrNoProtobuf) || k.HasProtobuf() {
 			t.Errorf("%s: %v", k.Kind, err)

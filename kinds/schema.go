@@ -42,7 +42,7 @@ type schema struct {
 	validator  crvalidation.SchemaValidator
 	status     crvalidation.SchemaValidator // of the status alone; nil without one
 	cel        *cel.Validator               // nil without rules
-	root       *node
+	root       *schemaNode
 	embedded   bool // an embedded resource is in it somewhere
 	lists      bool // a set or a map list is in it somewhere
 }

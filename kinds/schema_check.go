@@ -10,7 +10,7 @@ import (
 // certain tells whether v is valid for sure: lists and all that the library
 // checks but its rules (CEL) and embedded metadata. False says nothing, the
 // library has to be asked.
-func (n *node) certain(v any) bool {
+func (n *schemaNode) certain(v any) bool {
 	if n == nil {
 		return true
 	}
@@ -38,29 +38,29 @@ func (n *node) certain(v any) bool {
 	return false
 }
 
-func (n *node) inRange(f float64) bool {
+func (n *schemaNode) inRange(f float64) bool {
 	return f >= n.min && f <= n.max && !(n.openMin && f == n.min) && !(n.openMax && f == n.max)
 }
 
 // listed tells whether a scalar is one of those enumerated, if any are.
-func (n *node) listed(v any) bool { return len(n.enum) == 0 || slices.Contains(n.scalars(), v) }
+func (n *schemaNode) listed(v any) bool { return len(n.enum) == 0 || slices.Contains(n.scalars(), v) }
 
 // scalars returns the enumerated values; comparing an object among them would
 // panic, so then there are none.
-func (n *node) scalars() []any {
+func (n *schemaNode) scalars() []any {
 	for _, e := range n.enum {
-		if !scalar(e) {
+		if !isScalar(e) {
 			return nil
 		}
 	}
 	return n.enum
 }
 
-func (n *node) inCount(length int) bool {
+func (n *schemaNode) inCount(length int) bool {
 	return !n.counted || length >= n.minCount && (n.maxCount < 0 || length <= n.maxCount)
 }
 
-func (n *node) certainString(s string) bool {
+func (n *schemaNode) certainString(s string) bool {
 	if n.counted && !n.inCount(utf8.RuneCountInString(s)) || n.pattern != nil && !n.pattern.MatchString(s) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (n *node) certainString(s string) bool {
 	return n.listed(s)
 }
 
-func (n *node) certainObject(m map[string]any) bool {
+func (n *schemaNode) certainObject(m map[string]any) bool {
 	if !n.inCount(len(m)) || len(n.enum) > 0 {
 		return false
 	}
@@ -94,7 +94,7 @@ func (n *node) certainObject(m map[string]any) bool {
 // maxCompared is how many items of a set or map list are compared in pairs.
 const maxCompared = 64
 
-func (n *node) certainList(list []any) bool {
+func (n *schemaNode) certainList(list []any) bool {
 	if !n.inCount(len(list)) || len(n.enum) > 0 {
 		return false
 	}
@@ -124,10 +124,10 @@ func (n *node) certainList(list []any) bool {
 
 // different tells whether two items of a set or map list are different for
 // sure: of scalars, and of keys that are strings, the library thinks alike.
-func (n *node) different(a, b any) bool {
+func (n *schemaNode) different(a, b any) bool {
 	if n.set {
 		s, ok := a.(string)
-		return ok && (b == nil || scalar(b) && b != any(s))
+		return ok && (b == nil || isScalar(b) && b != any(s))
 	}
 	x, ok := a.(map[string]any)
 	if !ok {

@@ -9,18 +9,18 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
 
-// node is one schema as it is walked: all that pruning and defaults need, and
+// schemaNode is one schema as it is walked: all that pruning and defaults need, and
 // of validation what is common. unsure stands for the rest.
-type node struct {
+type schemaNode struct {
 	typ      nodeType
 	nullable bool
 	preserve bool
 	embedded bool
 	unsure   bool // there are checks that only the library does
 
-	props       map[string]*node
-	items       *node // nil: lists' items have no schema
-	additional  *node // of other fields; nil with hasOther: no schema, nothing in them is known
+	props       map[string]*schemaNode
+	items       *schemaNode // nil: lists' items have no schema
+	additional  *schemaNode // of other fields; nil with hasOther: no schema, nothing in them is known
 	hasOther    bool
 	required    []string
 	defaults    []defaultValue // of props
@@ -59,11 +59,11 @@ const (
 )
 
 // newNode makes the node of a schema; nil for nil.
-func (s *schema) newNode(in *structuralschema.Structural) *node {
+func (s *schema) newNode(in *structuralschema.Structural) *schemaNode {
 	if in == nil {
 		return nil
 	}
-	n := &node{
+	n := &schemaNode{
 		nullable: in.Nullable, preserve: in.XPreserveUnknownFields, embedded: in.XEmbeddedResource, def: in.Default.Object,
 		min: math.Inf(-1), max: math.Inf(1), maxCount: -1, deepDefault: in.Default.Object != nil,
 	}
@@ -81,7 +81,7 @@ func (s *schema) newNode(in *structuralschema.Structural) *node {
 		}
 	}
 	if len(in.Properties) > 0 {
-		n.props = make(map[string]*node, len(in.Properties))
+		n.props = make(map[string]*schemaNode, len(in.Properties))
 	}
 	for name := range in.Properties {
 		p := in.Properties[name]
@@ -120,7 +120,7 @@ func typeOf(in *structuralschema.Structural) nodeType {
 }
 
 // listRules takes over what a list's items must be to each other.
-func (n *node) listRules(s *schema, in *structuralschema.Structural) {
+func (n *schemaNode) listRules(s *schema, in *structuralschema.Structural) {
 	if in.XListType == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (n *node) listRules(s *schema, in *structuralschema.Structural) {
 }
 
 // constrain takes over the validations of a value.
-func (n *node) constrain(v *structuralschema.ValueValidation, in *structuralschema.Structural) {
+func (n *schemaNode) constrain(v *structuralschema.ValueValidation, in *structuralschema.Structural) {
 	n.required = v.Required
 	if v.Not != nil || len(v.AllOf) > 0 || len(v.OneOf) > 0 || v.UniqueItems || v.MultipleOf != nil ||
 		len(v.AnyOf) > 0 && !(in.XIntOrString && eitherIntOrString(v.AnyOf)) {
@@ -165,7 +165,7 @@ func (n *node) constrain(v *structuralschema.ValueValidation, in *structuralsche
 		n.max, n.openMax = min(n.max, *v.Maximum), v.ExclusiveMaximum
 	}
 	switch n.typ {
-	case typeString:
+	case typeString, typeIntOrString:
 		n.count(v.MinLength, v.MaxLength)
 	case typeArray:
 		n.count(v.MinItems, v.MaxItems)
@@ -182,17 +182,18 @@ func fraction(f *float64) bool { return f != nil && *f != math.Trunc(*f) }
 
 // strangers makes the node unsure if it has validations of other types than
 // its own: they are rare and mostly of no effect.
-func (n *node) strangers(v *structuralschema.ValueValidation) {
+func (n *schemaNode) strangers(v *structuralschema.ValueValidation) {
 	number := v.Minimum != nil || v.Maximum != nil
 	str := v.MinLength != nil || v.MaxLength != nil || v.Pattern != ""
 	array := v.MinItems != nil || v.MaxItems != nil
 	object := v.MinProperties != nil || v.MaxProperties != nil
-	if number && n.typ != typeInteger && n.typ != typeNumber || str && n.typ != typeString || array && n.typ != typeArray || object && n.typ != typeObject {
+	either := n.typ == typeIntOrString
+	if number && n.typ != typeInteger && n.typ != typeNumber && !either || str && n.typ != typeString && !either || array && n.typ != typeArray || object && n.typ != typeObject {
 		n.unsure = true
 	}
 }
 
-func (n *node) count(low, high *int64) {
+func (n *schemaNode) count(low, high *int64) {
 	if low != nil {
 		n.counted, n.minCount = true, int(*low)
 	}

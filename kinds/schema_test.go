@@ -49,6 +49,7 @@ func (g *schemaGenerator) schema(depth int) map[string]any {
 		s["type"] = "boolean"
 	case 6:
 		s["x-kubernetes-int-or-string"] = true
+		g.either(s)
 	}
 	if g.chance(20) {
 		s["nullable"] = true
@@ -119,6 +120,21 @@ func (g *schemaGenerator) string(s map[string]any) {
 	}
 }
 
+// either is what controller-gen makes of a quantity, and some of its kin.
+func (g *schemaGenerator) either(s map[string]any) {
+	if g.chance(50) {
+		s["anyOf"] = []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}
+	}
+	switch g.rng.IntN(5) {
+	case 0:
+		s["pattern"] = `^[0-9]+[%m]?$`
+	case 1:
+		s["maxLength"] = int64(2)
+	case 2:
+		s["minimum"] = int64(2)
+	}
+}
+
 func (g *schemaGenerator) number(s map[string]any) {
 	switch g.rng.IntN(6) {
 	case 0:
@@ -172,7 +188,7 @@ func (g *schemaGenerator) value(s map[string]any, good int) any {
 	case "boolean":
 		return g.chance(50)
 	}
-	return []any{int64(1), "25%"}[g.rng.IntN(2)]
+	return []any{int64(1), "25%", "a", int64(7)}[g.rng.IntN(4)]
 }
 
 func TestSchemasAgreeWithTheLibrary(t *testing.T) {

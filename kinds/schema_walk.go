@@ -13,7 +13,7 @@ type pruner struct {
 }
 
 // root prunes an object: its type and its metadata are not the schema's.
-func (w *pruner) root(n *node, obj map[string]any) {
+func (w *pruner) root(n *schemaNode, obj map[string]any) {
 	for name, v := range obj {
 		switch name {
 		case "apiVersion", "kind", "metadata":
@@ -25,7 +25,7 @@ func (w *pruner) root(n *node, obj map[string]any) {
 
 // value prunes below a node; n is nil where nothing is known, so that no field
 // stays.
-func (w *pruner) value(n *node, v any) {
+func (w *pruner) value(n *schemaNode, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, x := range v {
@@ -48,14 +48,14 @@ func (w *pruner) value(n *node, v any) {
 }
 
 // member prunes one field. keep: unknown ones stay.
-func (w *pruner) member(n *node, m map[string]any, name string, v any, keep bool) {
+func (w *pruner) member(n *schemaNode, m map[string]any, name string, v any, keep bool) {
 	next, known := n.props[name]
 	if !known && n.hasOther {
 		next, known = n.additional, true
 	}
 	switch {
 	case known:
-		if scalar(v) {
+		if isScalar(v) {
 			w.nulls = w.nulls || v == nil
 			return
 		}
@@ -72,8 +72,8 @@ func (w *pruner) member(n *node, m map[string]any, name string, v any, keep bool
 
 // list prunes the items of a list. Within what keeps unknown fields, lists
 // keep them too if their items say nothing else.
-func (w *pruner) list(n *node, list []any, keep bool) {
-	var items *node
+func (w *pruner) list(n *schemaNode, list []any, keep bool) {
+	var items *schemaNode
 	if n != nil {
 		items = n.items
 	}
@@ -82,7 +82,7 @@ func (w *pruner) list(n *node, list []any, keep bool) {
 		return
 	}
 	for i, v := range list {
-		if scalar(v) {
+		if isScalar(v) {
 			w.nulls = w.nulls || v == nil
 			continue
 		}
@@ -98,7 +98,7 @@ func (w *pruner) list(n *node, list []any, keep bool) {
 
 // kept prunes below an item of a list that keeps unknown fields: there the
 // fields at this level stay.
-func (w *pruner) kept(n *node, v any) {
+func (w *pruner) kept(n *schemaNode, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, x := range v {
@@ -113,7 +113,7 @@ func (w *pruner) kept(n *node, v any) {
 	}
 }
 
-func scalar(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return false
@@ -122,7 +122,7 @@ func scalar(v any) bool {
 }
 
 // applyDefaults sets the defaults of the schema below v.
-func (n *node) applyDefaults(v any) {
+func (n *schemaNode) applyDefaults(v any) {
 	if n == nil || !n.deepDefault {
 		return
 	}
@@ -162,7 +162,7 @@ func (n *node) applyDefaults(v any) {
 
 // copyValue copies what can be changed.
 func copyValue(v any) any {
-	if scalar(v) {
+	if isScalar(v) {
 		return v
 	}
 	return runtime.DeepCopyJSONValue(v)
