@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/kronicle/kronicle/kinds"
 )
 
 // decodeParams reads query parameters into options of the meta API.
@@ -167,12 +165,6 @@ func (q *request) deleteOptions() (*metav1.DeleteOptions, error) {
 }
 
 func (q *request) decodeDeleteOptions(body []byte, o *metav1.DeleteOptions) error {
-	if q.contentType() == kinds.ProtobufType {
-		if err := kinds.DeleteOptionsFromProtobuf(body, o); err != nil {
-			return badRequest("%v", err)
-		}
-		return nil
-	}
 	obj, _, err := q.decode(body)
 	if err != nil {
 		return err

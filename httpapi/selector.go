@@ -92,8 +92,7 @@ func (l labelsOf) Get(key string) string { v, _ := l.o.Label(key); return v }
 
 func (l labelsOf) Lookup(key string) (string, bool) { return l.o.Label(key) }
 
-// fieldsOf lets selectors read the selectable fields of an object, which is decoded
-// when one beyond its name and namespace is asked for.
+// fieldsOf lets selectors read the selectable fields of an object.
 type fieldsOf struct {
 	o    *projections.Object
 	kind *kinds.Kind
@@ -108,10 +107,6 @@ func (f fieldsOf) Get(label string) string {
 	case "metadata.namespace":
 		return f.o.Namespace()
 	}
-	obj, _, err := kinds.DecodeJSON(f.o.JSON())
-	if err != nil { // what is stored was encoded by us; an object without fields matches no value
-		return ""
-	}
-	v, _ := f.kind.Field(obj, label)
+	v, _ := f.kind.FieldJSON(f.o.JSON(), label)
 	return v
 }

@@ -20,9 +20,6 @@ const ProtobufType = "application/vnd.kubernetes.protobuf"
 // and those whose Go type has none.
 var ErrNoProtobuf = errors.New("the kind has no protobuf form")
 
-// ProtobufType is the media type of the protobuf form.
-const ProtobufType = "application/vnd.kubernetes.protobuf"
-
 // protobufPrefix comes before the envelope of every protobuf body.
 var protobufPrefix = [...]byte{'k', '8', 's', 0}
 
@@ -148,19 +145,4 @@ func (k *Kind) ProtobufList(meta metav1.ListMeta, items [][]byte) ([]byte, error
 		raw = append(binary.AppendUvarint(append(raw, itemTag), uint64(len(item))), item...)
 	}
 	return ProtobufEnvelope(k.APIVersion, k.ListKind, raw)
-}
-
-// DeleteOptionsFromProtobuf decodes the body of a delete.
-func DeleteOptionsFromProtobuf(body []byte, into *metav1.DeleteOptions) error {
-	envelope, err := openEnvelope(body)
-	if err != nil {
-		return err
-	}
-	if envelope.Kind != "" && envelope.Kind != "DeleteOptions" {
-		return fmt.Errorf("decode protobuf: a %s is no DeleteOptions", envelope.Kind)
-	}
-	if err := into.Unmarshal(envelope.Raw); err != nil {
-		return fmt.Errorf("decode protobuf of DeleteOptions: %w", err)
-	}
-	return nil
 }
