@@ -113,7 +113,10 @@ func (s *Server) serveLog(c echo.Context) error {
 				return err
 			}
 		}
-		return rc.Flush()
+		return errors.Join(rc.Flush(), unhurried(rc))
+	}
+	if err := unhurried(rc); err != nil {
+		return nil // the connection has gone
 	}
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
@@ -150,8 +153,9 @@ func (s *Server) serveVerify(c echo.Context) error {
 	enc, rc := json.NewEncoder(w), http.NewResponseController(w.Writer)
 	var gone error
 	tell := func(l VerifyLine) {
-		gone = errors.Join(gone, rc.SetWriteDeadline(time.Now().Add(stall)), enc.Encode(l), rc.Flush())
+		gone = errors.Join(gone, rc.SetWriteDeadline(time.Now().Add(stall)), enc.Encode(l), rc.Flush(), unhurried(rc))
 	}
+	gone = unhurried(rc)
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	report, err := s.cfg.Verify(ctx, func(seq, last uint64) {
@@ -167,10 +171,17 @@ func (s *Server) serveVerify(c echo.Context) error {
 	return nil
 }
 
+// unhurried takes the time limit off an answer until something is written: between
+// two pieces of it the server has work to do.
+func unhurried(rc *http.ResponseController) error { return rc.SetWriteDeadline(time.Time{}) }
+
 // takeSnapshot answers POST /kronicle/snapshot.
 func (s *Server) takeSnapshot(c echo.Context) error {
 	if s.cfg.History == nil {
 		return status(http.StatusNotImplemented, "NotImplemented", "this server takes no snapshots")
+	}
+	if err := unhurried(http.NewResponseController(c.Response().Writer)); err != nil {
+		return err
 	}
 	info, err := s.cfg.History.TakeNow(c.Request().Context())
 	if err != nil {

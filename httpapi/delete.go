@@ -187,6 +187,9 @@ func (q *request) removeCollection() error {
 	if _, err := p.walk(func(o *projections.Object) error { all = append(all, o); return nil }); err != nil {
 		return err
 	}
+	if err := unhurried(http.NewResponseController(q.w)); err != nil {
+		return err
+	}
 	if err := q.removeAll(all, o); err != nil {
 		return err
 	}

@@ -185,10 +185,10 @@ func (s *Server) advertised() string {
 	return net.JoinHostPort(host, port)
 }
 
-// Timeouts of the listener. None of them bounds an answer: a watch may last
-// for hours, and how long a client may take to read or send is for the
-// handlers to say.
+// Timeouts of the listener. writeTimeout is how long a client may take to take an
+// ordinary answer; watches, large lists and other long answers set their own.
 const (
+	writeTimeout  = time.Minute
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 1 << 20
@@ -224,6 +224,7 @@ func (s *Server) openAPI() error {
 		TLSConfig:         s.pki.TLSConfig(),
 		ConnContext:       access.ConnContext,
 		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
