@@ -176,7 +176,7 @@ func eventually(t testing.TB, failure string, fact func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal(failure)
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

@@ -85,28 +85,11 @@ func (c DefinitionContents) Release(ctx context.Context, name string) error {
 
 // reviewNames decides once more whether a definition's names are free.
 func (s *Server) reviewNames(ctx context.Context, name string) error {
-	kind, ok := s.kinds.Current().Storage("apiextensions.k8s.io", "customresourcedefinitions")
-	if !ok {
-		return fmt.Errorf("review names of %s: definitions are not served", name)
-	}
-	q := s.internal(ctx, kind, "update")
-	q.name = name
-	for {
-		live, err := q.live(true)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
+	return s.rewrite(ctx, "apiextensions.k8s.io", "customresourcedefinitions", name,
+		func(q *request, obj map[string]any, live *projections.Object) error {
+			_, err := q.mutate(obj, live, writeOptions{untracked: true})
 			return err
-		}
-		obj, err := q.decodeLive(live)
-		if err != nil {
-			return err
-		}
-		if _, err = q.mutate(obj, live, writeOptions{untracked: true}); !isConflict(err) || ctx.Err() != nil {
-			return err
-		}
-	}
+		})
 }
 
 func (s *Server) releaseDefinition(ctx context.Context, name string) error {
@@ -150,9 +133,19 @@ func (s *Server) empty(ctx context.Context, kind *kinds.Kind, namespace string) 
 
 // release changes a terminating object so that nothing holds it any more.
 func (s *Server) release(ctx context.Context, group, resource, name string, change func(map[string]any)) error {
+	return s.rewrite(ctx, group, resource, name, func(q *request, obj map[string]any, live *projections.Object) error {
+		change(obj)
+		_, err := q.commitUpdate(obj, live, writeOptions{untracked: true})
+		return err
+	})
+}
+
+// rewrite makes a write of the server's own from the newest state of an object, again
+// as long as others come first. An object that is gone needs none.
+func (s *Server) rewrite(ctx context.Context, group, resource, name string, write func(*request, map[string]any, *projections.Object) error) error {
 	kind, ok := s.kinds.Current().Storage(group, resource)
 	if !ok {
-		return fmt.Errorf("release %s %s: not served", resource, name)
+		return fmt.Errorf("rewrite %s %s: not served", resourceName(group, resource), name)
 	}
 	q := s.internal(ctx, kind, "update")
 	q.name = name
@@ -168,8 +161,7 @@ func (s *Server) release(ctx context.Context, group, resource, name string, chan
 		if err != nil {
 			return err
 		}
-		change(obj)
-		if _, err = q.commitUpdate(obj, live, writeOptions{untracked: true}); !isConflict(err) || ctx.Err() != nil {
+		if err = write(q, obj, live); !isConflict(err) || ctx.Err() != nil {
 			return err
 		}
 	}

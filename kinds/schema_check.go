@@ -25,9 +25,8 @@ func (n *schemaNode) certain(v any) bool {
 	case string:
 		return (n.typ == typeString || n.typ == typeAny || n.typ == typeIntOrString) && n.certainString(v)
 	case int64:
-		const exact = 1 << 53
-		return (n.typ == typeInteger || n.typ == typeNumber || n.typ == typeAny || n.typ == typeIntOrString) && v > -exact && v < exact &&
-			n.inRange(float64(v)) && n.listed(v)
+		return (n.typ == typeInteger || n.typ == typeNumber || n.typ == typeAny || n.typ == typeIntOrString) &&
+			n.includes(v) && n.listed(v)
 	case float64:
 		return (n.typ == typeNumber || n.typ == typeAny) && n.inRange(v) && n.listed(v)
 	case bool:
@@ -36,6 +35,17 @@ func (n *schemaNode) certain(v any) bool {
 		return n.nullable && len(n.enum) == 0
 	}
 	return false
+}
+
+// includes tells whether an integer lies within the bounds, which are floats: one that
+// a float cannot hold exactly does for sure if its float lies between them.
+func (n *schemaNode) includes(v int64) bool {
+	const exact = 1 << 53
+	f := float64(v)
+	if v > -exact && v < exact {
+		return n.inRange(f)
+	}
+	return f > n.min && f < n.max
 }
 
 func (n *schemaNode) inRange(f float64) bool {

@@ -182,9 +182,9 @@ func (g *schemaGenerator) value(s map[string]any, good int) any {
 	case "string":
 		return []any{"x", "yy", "äö", "", "zzz", "2026-11-20T10:00:00Z", "aGk=", "2026-11-20", "10.0.0.1", "name"}[g.rng.IntN(10)]
 	case "integer":
-		return []any{int64(0), int64(1), int64(2), int64(-1), int64(3_000_000_000)}[g.rng.IntN(5)]
+		return []any{int64(0), int64(1), int64(2), int64(-1), int64(3_000_000_000), int64(1)<<53 + 1, int64(1_795_241_004_283_554_643), -int64(1) << 62}[g.rng.IntN(8)]
 	case "number":
-		return []any{int64(0), int64(1), 2.5, -0.5, int64(2)}[g.rng.IntN(5)]
+		return []any{int64(0), int64(1), 2.5, -0.5, int64(2), int64(1)<<53 + 1}[g.rng.IntN(6)]
 	case "boolean":
 		return g.chance(50)
 	}
