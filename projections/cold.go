@@ -74,6 +74,9 @@ func (c *cold) piece(ctx context.Context, seq uint64) (*piece, error) {
 		}
 		from = max(next, first)
 		p, err := c.flights.do(ctx, from, func(ctx context.Context) (*piece, error) {
+			if p, _ := c.cached(from, from); p != nil {
+				return p, nil // it was read between our look and this flight
+			}
 			return c.load(ctx, from)
 		})
 		switch {
