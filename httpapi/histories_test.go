@@ -224,6 +224,12 @@ func (h *history) events(name string, n int) (lines []string) {
 
 var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
+// The ages in the rows of Tables.
+var (
+	cells = regexp.MustCompile(`"cells":\[[^\]]*\]`)
+	age   = regexp.MustCompile(`"[0-9]+[smh]([0-9]+[sm])?"`)
+)
+
 var managersInYAML = regexp.MustCompile(`(?m)^  managedFields:\n(?:  - .*\n|    .*\n)*`)
 
 // withoutManagers takes the managed fields out, which most histories are not about.
@@ -258,6 +264,7 @@ func (h *history) plain(s string) string {
 	if !slices.Contains(h.show, "managedFields") {
 		s = withoutManagers(s)
 	}
+	s = cells.ReplaceAllStringFunc(s, func(row string) string { return age.ReplaceAllString(row, `"AGE"`) })
 	return volatile.ReplaceAllStringFunc(s, func(v string) string {
 		if strings.HasSuffix(v, "Z") {
 			return "TIME"

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,6 +198,11 @@ func (q *request) validateCommon(m *metav1.ObjectMeta, path *field.Path) field.E
 	c := *m
 	c.Name, c.GenerateName, c.Namespace = "x", "", ""
 	errs := apivalidation.ValidateObjectMetaAccessor(&c, false, func(string, bool) []string { return nil }, path)
+	// Labels and annotations are looked at in the order of a map: the same object
+	// should get the same answer each time.
+	slices.SortStableFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Error(), b.Error()))
+	})
 	for _, f := range m.Finalizers {
 		if q.kind.Custom && !strings.Contains(f, "/") && f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
 			q.warn(`metadata.finalizers: "` + f + `": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`)
