@@ -42,9 +42,8 @@ func (q *request) remove() error {
 
 // writeDeleted is the answer to the deletion of an object that is gone.
 func (q *request) writeDeleted(data []byte) error {
-	_, uid := identity(data)
 	st := statusJSON(&metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
-		Name: q.name, Group: q.kind.Group, Kind: q.kind.Resource, UID: uid}})
+		Name: q.name, Group: q.kind.Group, Kind: q.kind.Resource, UID: uidOf(data)}})
 	return q.writeBody(http.StatusOK, st)
 }
 

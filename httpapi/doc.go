@@ -4,7 +4,7 @@
 // names a kind, a namespace, a name and a verb; the options of the query are read
 // and validated (options.go); reads answer from the projections with bytes that
 // already exist (get.go, list.go, watch.go); writes build the next state of an
-// object (create.go, update.go, patch.go, delete.go over meta.go) and append it to
+// object (create.go, update.go, patch.go, delete.go over meta.go, managers.go for who owns which field) and append it to
 // the log (commit.go). Whatever fails becomes a Status in one place (status.go).
 //
 // # Invariants
@@ -21,7 +21,7 @@
 //	    order, and a bookmark's resourceVersion only when everything up to it has been
 //	    sent. (watch.go)
 //	I5  Object bytes of the projections are written to clients, never changed. An
-//	    object is encoded once, when it is written. (encode.go)
+//	    object is encoded once, when it is written. (commit.go)
 //	I6  A dry run never reaches the log. (commit.go)
 //	I7  Every error answer is a Status built by status.go, but for unknown paths (plain
 //	    404) and the in-flight limit (plain 429), which clients know in that form.

@@ -6,10 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// identity reads the name and the uid of an encoded object.
-func identity(data []byte) (name string, uid types.UID) {
-	m := gjson.GetBytes(data, "metadata")
-	return m.Get("name").String(), types.UID(m.Get("uid").String())
+// uidOf reads the uid of an encoded object.
+func uidOf(data []byte) types.UID {
+	return types.UID(gjson.GetBytes(data, "metadata.uid").String())
 }
 
 func schemaResource(group, resource string) schema.GroupResource {
